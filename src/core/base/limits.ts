@@ -1,0 +1,40 @@
+/**
+ * Every bound of the service, with its reason. Loops, queues, retries, caches and buffers take their limit from here
+ * (or from a table property that is itself bounded here).
+ */
+
+/** Rows of one page, aligned over all columns: 8-byte values then take 32 KiB, below `ZSTD_INPUT_BYTES_MAX`. */
+export const PAGE_ROWS = 4096;
+
+/** Rows of a row group in files made by an append. Small, so that a compaction window is one range read. */
+export const INGEST_ROW_GROUP_ROWS = 8192;
+
+/** zstd in one call: workerd before 1.20261117 throws when its output passes 40,960 bytes; expansion stays below that. */
+export const ZSTD_INPUT_BYTES_MAX = 40_000;
+
+/** Body of one request after inflation. One request is one batch and must fit one flush. */
+export const BODY_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Rows of one request, and of one flush. */
+export const FLUSH_ROWS_MAX = 100_000;
+
+/** One line of NDJSON or one element of a JSON array. Larger than any sane row, small enough to hold twice. */
+export const LINE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Body bytes read and parsed at a time: one JSON.parse per window; measured as fast as larger windows, with less heap. */
+export const BODY_WINDOW_BYTES = 128 * 1024;
+
+/** Partitions of one batch. More make more files than one commit should upload; the batch is refused with advice. */
+export const BATCH_PARTITIONS_MAX = 1000;
+
+/** Bad rows reported one by one in a refusal; the rest are counted. */
+export const ROW_ERRORS_REPORTED_MAX = 100;
+
+/** String and binary columns stay dictionaries up to this many distinct values in a batch, then turn to plain bytes. */
+export const DICTIONARY_ENTRIES_MAX = 65_536;
+
+/** Bounds in manifests are cut to this many code points (string) or bytes (binary): Iceberg's own default, truncate(16). */
+export const BOUND_LENGTH_MAX = 16;
+
+/** Leaf columns that carry metrics in manifests; those of partition and sort columns always do (Iceberg's default). */
+export const METRIC_COLUMNS_MAX = 100;
