@@ -38,3 +38,12 @@ export const BOUND_LENGTH_MAX = 16;
 
 /** Leaf columns that carry metrics in manifests; those of partition and sort columns always do (Iceberg's default). */
 export const METRIC_COLUMNS_MAX = 100;
+
+/** Bytes of text in one column: entries are addressed by int32 offsets. A flush is far smaller (16 MiB by default). */
+export const COLUMN_BYTES_MAX = 2 ** 31 - 1;
+
+/** Bytes of one blob in the object's database. The platform's limit is 2 MB a row; 1 MiB leaves room for headers. */
+export const ROW_BLOB_BYTES_MAX = 1024 * 1024;
+
+/** Receipts of past flushes kept in the ledger: about a day at a flush every ten seconds. Older ones are forgotten. */
+export const RECEIPTS_MAX = 10_000;
