@@ -47,3 +47,42 @@ export const ROW_BLOB_BYTES_MAX = 1024 * 1024;
 
 /** Receipts of past flushes kept in the ledger: about a day at a flush every ten seconds. Older ones are forgotten. */
 export const RECEIPTS_MAX = 10_000;
+
+/** Rows whose encoded and compressed size decides a column's Parquet encoding: half a page, a tenth of the cost of all. */
+export const ENCODING_SAMPLE_ROWS = 2048;
+
+/** Rows after which a column's encoding is chosen again: one large row group, or eight small ones. */
+export const ENCODING_CHOICE_ROWS = 65_536;
+
+/** Dictionary page before compression, as in parquet-java. A reader must hold it whole; beyond it a chunk is plain. */
+export const DICTIONARY_PAGE_BYTES_MAX = 1024 * 1024;
+
+/** Plain size at which a row group is closed before its row count: a few huge values a row must not fill the memory. */
+export const ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Footer of a Parquet file to read. A row group of 100 columns takes about 20 kB of it. */
+export const PARQUET_FOOTER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Page to read, after decompression: the largest single value a request can hold, twice. */
+export const PARQUET_PAGE_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Rows decoded in one call. A window is 4,096 to 131,072; a damaged footer may name billions. */
+export const PARQUET_READ_ROWS_MAX = 4 * 1024 * 1024;
+
+/** Nesting of Thrift structs; footers need six. */
+export const THRIFT_DEPTH_MAX = 16;
+
+/** Nesting of an Avro schema, and of records while decoding. A manifest's is 8 deep; recursive schemas end here. */
+export const AVRO_DEPTH_MAX = 64;
+
+/** Types in one Avro schema. A manifest has about 60 and one per partition field. */
+export const AVRO_SCHEMA_TYPES_MAX = 10_000;
+
+/** Uncompressed bytes of an Avro block: most manifests are one block (an engine once read only the first of several). */
+export const AVRO_BLOCK_BYTES = 1024 * 1024;
+
+/** Uncompressed bytes of all blocks of one Avro file: the 8 MiB manifest target at the 4:1 deflate measured, doubled. */
+export const AVRO_INFLATED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Items of zero encoded bytes in one Avro file: nothing in the file bounds their number (an array of null). */
+export const AVRO_EMPTY_ITEMS_MAX = 65_536;
