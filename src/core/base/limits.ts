@@ -86,3 +86,92 @@ export const AVRO_INFLATED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Items of zero encoded bytes in one Avro file: nothing in the file bounds their number (an array of null). */
 export const AVRO_EMPTY_ITEMS_MAX = 65_536;
+
+/** Tries at one target after another before a commit gives way (the engine's own number). The intent stays. */
+export const COMMIT_ATTEMPTS_MAX = 10;
+
+/** Wait between lost races, full jitter: the first below one put, the last about the time of a slow commit. */
+export const RACE_BACKOFF = { baseMs: 50, capMs: 2_000 } as const;
+
+/** Tries at one upload or read within an attempt; keys come from content, so repeating is harmless. */
+export const STORE_TRIES_MAX = 4;
+
+/** Wait between those tries. */
+export const STORE_BACKOFF = { baseMs: 50, capMs: 1_000 } as const;
+
+/** `created` is believed without a look for this long after the base was confirmed: far below the fastest trim of
+ * metadata by any engine (the log holds minutes at least). */
+export const FENCE_MS = 5_000;
+
+/** Simultaneous connections of one invocation (platform limit). */
+export const CONNECTIONS_MAX = 6;
+
+/** Versions probed one by one beyond the pointer before the folder is listed: one list costs as much as a dozen heads. */
+export const PROBES_MAX = 4;
+
+/** The pointer is one hot key; the store takes one write a second to a key (platform limit of R2). */
+export const HINT_INTERVAL_MS = 1_000;
+
+/** Compare-and-set tries at the pointer in one round; whoever wins them wrote at least as new a version. */
+export const HINT_TRIES_MAX = 4;
+
+/** Wait before an intent whose run failed or stayed unknown is run again: at least a second, doubling to a minute. */
+export const INTENT_RETRY = { baseMs: 1_000, capMs: 60_000 } as const;
+
+/** Fields of one schema, nested ones counted. Iceberg tables of thousands of columns exist; more is an accident. */
+export const SCHEMA_FIELDS_MAX = 10_000;
+
+/** Types inside types. Parquet levels, our recursions and other readers' stacks stay small. */
+export const SCHEMA_DEPTH_MAX = 32;
+
+/** UTF-8 bytes of a new column's name: Avro names, footers and manifests repeat it. */
+export const COLUMN_NAME_BYTES_MAX = 255;
+
+/** Longest age of a buffered row by default, and the shortest a table may ask for (one pointer write a second). */
+export const FLUSH_INTERVAL_DEFAULT_MS = 10_000;
+export const FLUSH_INTERVAL_MIN_MS = 1_000;
+
+/** Encoded bytes that start a flush, and that one flush takes when it holds more than one batch. */
+export const FLUSH_BYTES_DEFAULT = 16 * 1024 * 1024;
+
+/** Encoded bytes of one batch: an argument of a call to the object must stay below 32 MiB (platform limit). */
+export const FRAME_BYTES_MAX = 30 * 1024 * 1024;
+
+/** Encoded bytes and batches waiting in one table's ledger; beyond either, callers are told to come back. Three to
+ * four full flushes: more than a store outage of a minute at a steady rate, far below the object's 10 GB. */
+export const BUFFER_BYTES_MAX = 64 * 1024 * 1024;
+export const BUFFER_FRAMES_MAX = 50_000;
+
+/** Requests that arrive within this time share one ledger row and one transaction. */
+export const GROUP_WAIT_MS = 2;
+
+/** Bytes of frames gathered in memory for one ledger transaction before it is written at once. */
+export const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A caller that waits for its commit makes the buffer due after this long, so that others can join. */
+export const WAITER_GATHER_MS = 50;
+
+/** Longest wait that `Prefer: wait` is granted: below any proxy's time limit on an idle request. */
+export const WAIT_MAX_MS = 60_000;
+
+/** Callers waiting for a commit at one table; more get their answer at once. */
+export const WAITERS_MAX = 1_000;
+
+/** Memory of batch ids and receipts: past the longest retention of a queue (14 days). */
+export const BATCH_MEMORY_MS = 15 * 24 * 3600 * 1000;
+
+/** Rows forgotten in one pass, so that a pass stays short. */
+export const PRUNE_ROWS_MAX = 1_000;
+
+/** Time between two passes of forgetting. */
+export const PRUNE_INTERVAL_MS = 3600 * 1000;
+
+/** Times a change is prepared anew within one run, because the base moved under its premises. */
+export const PREPARE_TRIES_MAX = 3;
+
+/** Table properties a client may give, and the length of one with its key; they are copied into every version. */
+export const PROPERTIES_MAX = 100;
+export const PROPERTY_BYTES_MAX = 2_048;
+
+/** Progress map of producers in a snapshot summary: about 110 apps. It is copied into every version. */
+export const EPOCHS_BYTES_MAX = 4_096;
