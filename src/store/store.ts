@@ -17,9 +17,12 @@ export interface Store {
   putIf(key: string, bytes: Uint8Array, etag: string): Promise<Replaced>;
   /** Deletes; missing keys are fine. Adapters split by the store's own limit. */
   delete(keys: readonly string[]): Promise<void>;
-  /** All objects whose key begins with `prefix` and sorts after `after`, in key order. */
+  /** All objects whose key begins with `prefix` and sorts after `after`, in key order: by UTF-8 bytes. */
   list(prefix: string, after?: string): AsyncIterable<Listed>;
-  /** The distinct next path segments under `prefix` (which ends in "/"), sorted, without the slash. */
+  /**
+   * The distinct next path segments under `prefix` (which is empty or ends in "/"), without the slash, in the order of
+   * their keys, that is as if the slash were there: `a-b`, then `a`.
+   */
   listFolders(prefix: string): AsyncIterable<string>;
   /** Starts an upload in parts. All parts but the last have one size, at least `PART_BYTES_MIN`. */
   multipart(key: string): Promise<Multipart>;
