@@ -1,0 +1,76 @@
+import { corrupt, rejected } from '../base/errors.ts';
+import { EPOCHS_BYTES_MAX } from '../base/limits.ts';
+import { ancestors } from '../iceberg/snapshot.ts';
+import type { TableMetadata } from '../iceberg/types.ts';
+
+/**
+ * Progress of producers: app id → highest committed epoch (its watermark). The map of a table state is complete: every
+ * commit of ours carries it on. It is read along the ancestry, so that a rollback takes progress back with the rows.
+ */
+export type Epochs = ReadonlyMap<string, bigint>;
+
+/** Summary key of the complete map. */
+export const EPOCHS_KEY = 'sluice.epochs';
+
+/** Table property that mirrors main's map, for when expiry or foreign commits cut the carrying ancestor off. */
+export const EPOCHS_MIRROR_KEY = 'sluice.epochs-main';
+
+/** The app under which a ledger commits its own frames; the epoch is a frame's sequence number. */
+export function ownApp(ledgerId: string): string {
+  return `sluice/${ledgerId}`;
+}
+
+/** Compact JSON with sorted apps; epochs are decimal text, as they are 64-bit. */
+export function serializeEpochs(epochs: Epochs): string {
+  const apps = [...epochs.keys()].sort();
+  const text = JSON.stringify(Object.fromEntries(apps.map((app) => [app, (epochs.get(app) ?? 0n).toString()])));
+  if (text.length > EPOCHS_BYTES_MAX) {
+    throw rejected('too-many-apps', `progress map is full: bytes=${text.length} most=${EPOCHS_BYTES_MAX}`);
+  }
+  return text;
+}
+
+/** @throws corrupt `epochs-corrupt` */
+export function parseEpochs(text: string): Epochs {
+  const broken = (cause?: unknown) => corrupt('epochs-corrupt', `progress map cannot be read: ${text.slice(0, 100)}`, {}, cause);
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch (error) {
+    throw broken(error);
+  }
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw broken();
+  const epochs = new Map<string, bigint>();
+  for (const [app, epoch] of Object.entries(raw)) {
+    if (typeof epoch !== 'string' || !/^[0-9]{1,19}$/.test(epoch)) throw broken();
+    epochs.set(app, BigInt(epoch));
+  }
+  return epochs;
+}
+
+/**
+ * The progress that a table state records for `main`: of the nearest ancestor that carries it; else the mirror, unless
+ * that is of a later state than the current snapshot (a rollback went past it); else nothing.
+ */
+export function readEpochs(metadata: TableMetadata): Epochs {
+  const current = metadata['current-snapshot-id'];
+  if (current === undefined) return new Map();
+  let head: bigint | null = null;
+  for (const snapshot of ancestors(metadata, current)) {
+    head ??= snapshot['sequence-number'];
+    const carried = snapshot.summary[EPOCHS_KEY];
+    if (carried !== undefined) return parseEpochs(carried);
+  }
+  const mirror = parseMirror(metadata.properties[EPOCHS_MIRROR_KEY]);
+  return mirror !== null && head !== null && mirror.sequenceNumber <= head ? mirror.epochs : new Map();
+}
+
+/** Value of the mirror property for the map that snapshot `snapshotId` carries. */
+export function serializeMirror(snapshotId: bigint, sequenceNumber: bigint, epochs: Epochs): string {
+  return `${snapshotId} ${sequenceNumber} ${serializeEpochs(epochs)}`;
+}
+
+function parseMirror(text: string | undefined): { sequenceNumber: bigint; epochs: Epochs } | null {
+  const match = text === undefined ? null : /^([0-9]{1,19}) ([0-9]{1,19}) (\{.*\})$/.exec(text);
+  return match === null ? null : { sequenceNumber: BigInt(match[2]), epochs: parseEpochs(match[3]) };
+}

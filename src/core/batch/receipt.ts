@@ -1,0 +1,19 @@
+/** What became of one accepted batch. */
+export type Receipt =
+  | { state: 'buffered' }
+  /** `snapshotId` is null when the snapshot had expired before this ledger learnt of the commit. */
+  | { state: 'committed'; snapshotId: string | null; version: number; committedMs: number }
+  | { state: 'refused'; type: string; message: string; atMs: number };
+
+/** Public name of a receipt: the ledger that gave the number, and the number. */
+export function receiptId(ledgerId: string, sequence: number): string {
+  return `${ledgerId}-${sequence}`;
+}
+
+/** The parts of a receipt's name, or null when it is not one. */
+export function parseReceiptId(id: string): { ledgerId: string; sequence: number } | null {
+  const match = /^([0-9a-f]{16})-([1-9][0-9]{0,15})$/.exec(id);
+  if (match === null) return null;
+  const sequence = Number(match[2]);
+  return Number.isSafeInteger(sequence) ? { ledgerId: match[1], sequence } : null;
+}

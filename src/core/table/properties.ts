@@ -1,0 +1,188 @@
+import { formatDuration, parseDuration } from '../base/duration.ts';
+import { invalid } from '../base/errors.ts';
+import {
+  FLUSH_BYTES_DEFAULT,
+  FLUSH_INTERVAL_DEFAULT_MS,
+  FLUSH_INTERVAL_MIN_MS,
+  FLUSH_ROWS_MAX,
+  PROPERTIES_MAX,
+  PROPERTY_BYTES_MAX,
+} from '../base/limits.ts';
+
+/**
+ * Table properties as this service reads and checks them. A bad value of a `timelake.*` key makes the whole table
+ * unreadable for the engine, and one unknown key makes it refuse changes; so both are refused before they are written
+ * (docs/timelake-contract.md, section 1). On reading, a bad value of ours falls back to the default instead: a table
+ * is never bricked by a property.
+ */
+
+type Check = (value: string) => string | null;
+
+const count: Check = (value) => (/^[0-9]{1,15}$/.test(value) && Number(value) > 0 ? String(Number(value)) : null);
+const flag: Check = (value) => (/^(true|false)$/i.test(value) ? value.toLowerCase() : null);
+const millis: Check = (value) => (/^[0-9]{1,15}$/.test(value) ? value : null);
+const duration: Check = (value) => {
+  const seconds = parseDuration(value);
+  return seconds === null ? null : formatDuration(seconds);
+};
+const durationOrOff: Check = (value) => (value.toLowerCase() === 'off' ? 'off' : duration(value));
+const oneOf =
+  (...words: string[]): Check =>
+  (value) =>
+    words.includes(value.toLowerCase()) ? value.toLowerCase() : null;
+const flushInterval: Check = (value) => {
+  const seconds = parseDuration(value);
+  return seconds === null || seconds * 1000 < FLUSH_INTERVAL_MIN_MS || seconds > 3600 ? null : formatDuration(seconds);
+};
+const flushRows: Check = (value) => (count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null);
+const flushBytes: Check = (value) =>
+  count(value) !== null && Number(value) <= FLUSH_BYTES_DEFAULT ? String(Number(value)) : null;
+
+/** Settings a definition may carry, canonical key → check that also normalises. What creation fixes is not here. */
+export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = new Map([
+  ['timelake.retention', { check: duration, meaning: 'drop partitions wholly older than this' }],
+  ['timelake.auto-maintain', { check: flag, meaning: 'maintain after appends' }],
+  ['timelake.compact-min-files', { check: count, meaning: 'small files of one tier before they are merged' }],
+  ['timelake.compact-cold-after', { check: durationOrOff, meaning: 'rewrite a partition once data moved on this far' }],
+  ['timelake.target-file-size-bytes', { check: count, meaning: 'size at which data files roll over' }],
+  ['timelake.row-group-rows', { check: count, meaning: 'rows of a row group in compacted files' }],
+  ['timelake.data-page-rows', { check: count, meaning: 'rows of a data page in files of the engine' }],
+  ['timelake.snapshot-retention', { check: duration, meaning: 'snapshots younger than this stay' }],
+  ['timelake.min-snapshots', { check: count, meaning: 'newest snapshots that stay whatever their age' }],
+  ['timelake.max-snapshots', { check: count, meaning: 'snapshots beyond this many go even if young' }],
+  ['timelake.keep-snapshots-until', { check: millis, meaning: 'no snapshot expires before this time, ms since 1970' }],
+  ['timelake.head-format', { check: oneOf('arrow', 'json', 'none'), meaning: 'codec of the engine’s head object' }],
+  ['timelake.head-inline-bytes', { check: count, meaning: 'bytes inlined in the head object' }],
+  ['timelake.read-dedup', { check: flag, meaning: 'the engine’s readers hide older copies' }],
+  ['timelake.read-dedup-strategy', { check: oneOf('merge', 'keys-first'), meaning: 'how they do it' }],
+  ['timelake.filter-pushdown', { check: oneOf('auto', 'true', 'false'), meaning: 'the engine’s reader' }],
+  ['timelake.in-list-pruning', { check: flag, meaning: 'the engine’s reader' }],
+  ['timelake.newest-first', { check: flag, meaning: 'the engine’s reader' }],
+  ['timelake.time-weighted-mean', { check: oneOf('auto', 'segments', 'merge'), meaning: 'the engine’s reader' }],
+  ['timelake.version-check-interval', { check: duration, meaning: 'how long the engine reuses a version' }],
+  ['timelake.rollup-routing', { check: flag, meaning: 'the engine answers from rollups' }],
+  ['timelake.rollup-refresh-interval', { check: durationOrOff, meaning: 'least time between refreshes' }],
+  ['sluice.flush-interval', { check: flushInterval, meaning: 'longest age of a buffered row (1s to 1h, default 10s)' }],
+  ['sluice.flush-rows', { check: flushRows, meaning: 'buffered rows that start a flush (default and most 100000)' }],
+  ['sluice.flush-bytes', { check: flushBytes, meaning: 'buffered bytes that start a flush (default and most 16 MiB)' }],
+  ['sluice.epoch-unit', { check: oneOf('s', 'ms', 'us', 'ns'), meaning: 'unit of numbers in timestamp columns (default ms)' }],
+  [
+    'sluice.parquet-encodings',
+    { check: oneOf('auto', 'compatible'), meaning: 'compatible: only PLAIN and dictionary, for old Spark readers' },
+  ],
+  ['write.parquet.compression-codec', { check: oneOf('zstd'), meaning: 'always zstd in files of this service' }],
+  ['write.metadata.previous-versions-max', { check: count, meaning: 'length of the metadata log' }],
+]);
+
+/** Keys the service or the engine manages; a definition or a property change must not name them. */
+const MANAGED =
+  /^(timelake\.(format-version|time-column|series-key|chunk|chunk-interval|dedup|ingest-time-column|rollups|rollup-.*)|sluice\.(format-version|epochs.*|dropped|commit.*)|write\.metadata\.path|write\.data\.path|write\.format\.default)$/;
+
+/**
+ * Checks properties a client gives and returns them in normal form.
+ *
+ * @throws invalid `bad-property` (detail: property) for an unknown key under our or the engine's prefix, a managed
+ * key, a bad value, or too many; keys under other prefixes pass as they are.
+ */
+export function checkProperties(given: Record<string, unknown>): Record<string, string> {
+  const entries = Object.entries(given);
+  if (entries.length > PROPERTIES_MAX) {
+    throw invalid('bad-property', `properties are too many: count=${entries.length} most=${PROPERTIES_MAX}`);
+  }
+  const checked: [string, string][] = [];
+  for (const [name, value] of entries) {
+    const fail = (why: string) => invalid('bad-property', `property ${why}: ${name}`, { property: name });
+    if (typeof value !== 'string') throw fail('value is not a string');
+    if (name.length === 0 || name.length + value.length > PROPERTY_BYTES_MAX) throw fail('is empty or too long');
+    const key = canonicalKey(name);
+    if (MANAGED.test(key)) throw fail('is managed by the service');
+    const setting = SETTINGS.get(key);
+    if (setting === undefined) {
+      if (key.startsWith('timelake.') || key.startsWith('sluice.')) throw fail('is unknown');
+      checked.push([name, value]);
+      continue;
+    }
+    const normal = setting.check(value.trim());
+    if (normal === null) throw fail(`has a bad value "${value}"`);
+    checked.push([key, normal]);
+  }
+  return Object.fromEntries(checked);
+}
+
+/** Look-up in the engine ignores case and takes underscores for hyphens; written is always kebab-case. */
+function canonicalKey(name: string): string {
+  const lower = name.toLowerCase();
+  return lower.startsWith('timelake.') || lower.startsWith('sluice.') ? lower.replaceAll('_', '-') : name;
+}
+
+export type Chunk = 'hour' | 'day' | 'month';
+export type EpochUnit = 's' | 'ms' | 'us' | 'ns';
+
+/** What this service does with a table, read from its properties; defaults where a key is absent or unusable. */
+export interface TableSettings {
+  timeColumn: string | null;
+  seriesKey: string[];
+  chunk: Chunk | null;
+  dedup: boolean;
+  ingestTimeColumn: string | null;
+  targetFileBytes: number;
+  encodings: 'auto' | 'compatible';
+  epochUnit: EpochUnit;
+  flush: { intervalMs: number; rows: number; bytes: number };
+  dropped: boolean;
+  /** True once the service serves this table (created or attached by it). */
+  served: boolean;
+}
+
+/** Version of our own state in table properties; a table with a newer one is not written. */
+export const SLUICE_FORMAT_VERSION = '1';
+
+/** The engine's format version that we write and the highest we accept for writing (contract, section 1.4). */
+export const TIMELAKE_FORMAT_VERSION = '0.3.0';
+
+export function tableSettings(properties: Record<string, string>): TableSettings {
+  const read = (key: string, fallback: string): string => {
+    const value = properties[key];
+    return (value === undefined ? null : (SETTINGS.get(key)?.check(value.trim()) ?? null)) ?? fallback;
+  };
+  const seriesKey = (properties['timelake.series-key'] ?? '').split(',').filter((name) => name !== '');
+  const chunk = properties['timelake.chunk-interval'];
+  const dedup = properties['timelake.dedup'];
+  const intervalSeconds = parseDuration(read('sluice.flush-interval', ''));
+  return {
+    timeColumn: properties['timelake.time-column'] ?? null,
+    seriesKey,
+    chunk: chunk === 'hour' || chunk === 'day' || chunk === 'month' ? chunk : null,
+    dedup: dedup === undefined ? seriesKey.length > 0 : dedup === 'true',
+    ingestTimeColumn: properties['timelake.ingest-time-column'] ?? null,
+    targetFileBytes: Number(read('timelake.target-file-size-bytes', '268435456')),
+    encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',
+    epochUnit: read('sluice.epoch-unit', 'ms') as EpochUnit,
+    flush: {
+      intervalMs: intervalSeconds === null ? FLUSH_INTERVAL_DEFAULT_MS : intervalSeconds * 1000,
+      rows: Number(read('sluice.flush-rows', String(FLUSH_ROWS_MAX))),
+      bytes: Number(read('sluice.flush-bytes', String(FLUSH_BYTES_DEFAULT))),
+    },
+    dropped: properties['sluice.dropped'] === 'true',
+    served: properties['sluice.format-version'] !== undefined,
+  };
+}
+
+/**
+ * Refuses tables whose writer is newer than this build.
+ *
+ * @throws invalid `table-newer`
+ */
+export function checkWritable(properties: Record<string, string>): void {
+  const own = properties['sluice.format-version'];
+  if (own !== undefined && own !== SLUICE_FORMAT_VERSION) {
+    throw invalid('table-newer', `table was written by a newer service: sluice.format-version=${own}`);
+  }
+  const engine = properties['timelake.format-version'];
+  if (engine === undefined) return;
+  const parts = engine.split('.').map(Number);
+  const [major, minor] = parts.length === 1 ? [0, parts[0]] : parts;
+  if (!parts.every(Number.isInteger) || major > 0 || minor > 3) {
+    throw invalid('table-newer', `table was written by a newer engine: timelake.format-version=${engine}`);
+  }
+}

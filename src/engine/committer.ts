@@ -1,0 +1,197 @@
+import { COMMIT_ATTEMPTS_MAX, FENCE_MS, RACE_BACKOFF } from '../core/base/limits.ts';
+import { backoffMs } from '../core/commit/backoff.ts';
+import { classify, isFresh, type Look, type WriteAnswer } from '../core/commit/outcome.ts';
+import type { Based, Change, Decision, Found, Sink } from '../core/sink.ts';
+import { type Created, type Store, StoreError } from '../store/store.ts';
+import type { Loader } from './loader.ts';
+import type { Clock, Marks, Random } from './ports.ts';
+import { draw, persevere, runBounded, uploadTasks } from './uploader.ts';
+
+/** How one run of a change ended. `base` is the newest state seen, for the next commit to start from. */
+export type CommitResult<Base> =
+  /** In the chain, by this run or an earlier one (`own`: this run's own write). */
+  | { outcome: 'committed'; base: Base; found: Found; own: boolean }
+  /** The change no longer fits: prepare it again on this base. */
+  | { outcome: 'again'; base: Base | null; reason: string }
+  /** It can never be applied. */
+  | { outcome: 'refused'; base: Base | null; type: string; message: string }
+  /** Every attempt lost its race. Nothing of it is in the chain; run it again later. */
+  | { outcome: 'conflict'; base: Base | null }
+  /** The store failed before this run's conditional write. An earlier run's write may still be open. */
+  | { outcome: 'unavailable'; error: StoreError }
+  /** The conditional write may have landed or may still land. Run it again, delete nothing. */
+  | { outcome: 'unknown'; error: unknown };
+
+export interface CommitPorts {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  marks: Marks;
+}
+
+/** A write whose outcome is open: the same bytes go to the same key again while the base is still the base. */
+interface OpenWrite<Base> {
+  commitId: string;
+  base: Base | null;
+  decision: Extract<Decision<Base>, { kind: 'proceed' }>;
+}
+
+/**
+ * The driver of every commit and the only caller of the conditional write. One run: decide on the newest base, upload
+ * and confirm the base side by side, write `vN+1` if absent, look when the answer does not settle it, and loop when
+ * another writer was first. Two sequential round trips in the steady state.
+ */
+export class Committer<Base extends Based, C extends Change> {
+  readonly #ports: CommitPorts;
+  readonly #sink: Sink<Base, C>;
+  readonly #loader: Loader<Base, C>;
+  #open: OpenWrite<Base> | null = null;
+
+  constructor(ports: CommitPorts, sink: Sink<Base, C>, loader: Loader<Base, C>) {
+    this.#ports = ports;
+    this.#sink = sink;
+    this.#loader = loader;
+  }
+
+  /**
+   * Runs a change. `known` is the base to start from, if one is cached; it is confirmed before anything is written on
+   * top of it. `note` is called before each conditional write with its target version.
+   */
+  async commit(change: C, known: Base | null, note: (version: number) => void): Promise<CommitResult<Base>> {
+    const { clock, random, marks } = this.#ports;
+    const superseded: string[] = [];
+    let uploaded = false;
+    let base: Base | null = known;
+    let isLoaded = known !== null;
+    const reopened = this.#open?.commitId === change.commitId ? this.#open : null;
+    try {
+      for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt++) {
+        if (!isLoaded) base = await this.#loader.load(known?.version ?? null);
+        isLoaded = false;
+        const decision = await this.#decide(change, base, reopened);
+        if (decision.kind === 'settled') return await this.#settled(base as Base, decision.found, superseded);
+        if (decision.kind === 'again') return { outcome: 'again', base, reason: decision.reason };
+        if (decision.kind === 'refused') return { outcome: 'refused', base, type: decision.type, message: decision.message };
+
+        const target = (base?.version ?? 0) + 1;
+        note(target);
+        const confirmedMs = clock.now();
+        const confirmed = await this.#uploadAndConfirm(base, uploaded ? [] : change.uploads, decision.uploads);
+        uploaded = true;
+        if (!confirmed) {
+          marks.hit('base-moved');
+          superseded.push(...decision.uploads.map((upload) => upload.key));
+          continue;
+        }
+
+        // The last check before it is public: what we are about to write must be loadable by ourselves.
+        this.#sink.parseBase(target, decision.bytes, '');
+        const write = await this.#write(target, decision.bytes);
+        if (write.answer === 'created' && isFresh(confirmedMs, clock.now(), FENCE_MS)) {
+          const next = decision.next(write.etag);
+          this.#open = null;
+          const found = this.#sink.find(change, next);
+          if (found === null) throw new Error('a commit must be found in the version it wrote');
+          await this.#discard(next, superseded);
+          return { outcome: 'committed', base: next, found, own: true };
+        }
+        const seen = await this.#look(change, target);
+        const outcome = classify(write.answer, seen.look);
+        switch (outcome) {
+          case 'committed':
+            marks.hit('read-back-own');
+            if (write.answer === 'error') marks.hit('unknown-resolved');
+            return await this.#settled(seen.base as Base, seen.found as Found, superseded);
+          case 'unknown':
+            marks.hit('unknown');
+            this.#open = { commitId: change.commitId, base, decision };
+            return { outcome: 'unknown', error: write.error ?? seen.error };
+          case 'fenced':
+            marks.hit('fenced');
+            break;
+          case 'lost':
+            marks.hit('lost-race');
+            if (write.answer !== 'created') marks.hit('read-back-other');
+            superseded.push(...decision.uploads.map((upload) => upload.key));
+            break;
+        }
+        // What the look found is as new as anything: start from it.
+        base = seen.base;
+        isLoaded = true;
+        await clock.sleep(backoffMs(attempt, draw(random), RACE_BACKOFF));
+      }
+      return { outcome: 'conflict', base };
+    } catch (error) {
+      if (error instanceof StoreError) return { outcome: 'unavailable', error };
+      throw error;
+    }
+  }
+
+  /** Own commit first, then the write that is still open on this very base, else a new decision. */
+  async #decide(change: C, base: Base | null, open: OpenWrite<Base> | null): Promise<Decision<Base>> {
+    const found = base === null ? null : this.#sink.find(change, base);
+    if (found !== null) return { kind: 'settled', found };
+    if (open !== null && open.base?.version === base?.version && open.base?.etag === base?.etag) return open.decision;
+    const seen = new Map<string, Uint8Array>();
+    await runBounded(
+      this.#sink.needs(change, base).map((key) => async () => {
+        const stored = await persevere(this.#ports, () => this.#ports.store.get(key));
+        if (stored !== null) seen.set(key, stored.bytes);
+      }),
+    );
+    return this.#sink.decide(change, base, seen, this.#ports.clock.now());
+  }
+
+  async #uploadAndConfirm(base: Base | null, once: C['uploads'], attempt: C['uploads']): Promise<boolean> {
+    const confirmation = this.#loader.confirmation(base);
+    await runBounded([...confirmation.tasks, ...uploadTasks(this.#ports, once), ...uploadTasks(this.#ports, attempt)]);
+    return confirmation.holds();
+  }
+
+  async #write(
+    version: number,
+    bytes: Uint8Array,
+  ): Promise<{ answer: WriteAnswer; etag: string; error: unknown }> {
+    let created: Created;
+    try {
+      created = await this.#ports.store.putIfAbsent(this.#sink.versionKey(version), bytes);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return { answer: 'error', etag: '', error };
+    }
+    return created.outcome === 'created'
+      ? { answer: 'created', etag: created.etag, error: null }
+      : { answer: 'exists', etag: '', error: null };
+  }
+
+  /** Reads the newest version by listing and looks for the commit in its chain. */
+  async #look(change: C, target: number): Promise<{ look: Look; base: Base | null; found: Found | null; error: unknown }> {
+    try {
+      const base = await this.#loader.newest();
+      if (base === null) return { look: 'missing', base, found: null, error: null };
+      const found = this.#sink.find(change, base);
+      if (found !== null) return { look: 'own', base, found, error: null };
+      return { look: base.version >= target ? 'other' : 'missing', base, found: null, error: null };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return { look: 'unreadable', base: null, found: null, error };
+    }
+  }
+
+  async #settled(base: Base, found: Found, superseded: readonly string[]): Promise<CommitResult<Base>> {
+    if (this.#open !== null) this.#ports.marks.hit('unknown-resolved');
+    this.#open = null;
+    await this.#discard(base, superseded);
+    return { outcome: 'committed', base, found, own: false };
+  }
+
+  /** Deletes the lists of attempts that lost, after the commit is known to stand and only what it does not refer to. */
+  async #discard(base: Base, superseded: readonly string[]): Promise<void> {
+    const keys = superseded.filter((key) => !this.#sink.refersTo(base, key));
+    if (keys.length === 0) return;
+    // A failure leaves orphans for the sweep; the commit stands.
+    await this.#ports.store.delete(keys).catch((error) => {
+      if (!(error instanceof StoreError)) throw error;
+    });
+  }
+}

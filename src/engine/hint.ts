@@ -1,0 +1,64 @@
+import { HINT_INTERVAL_MS, HINT_TRIES_MAX } from '../core/base/limits.ts';
+import type { Based, Change, Sink } from '../core/sink.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock, Random } from './ports.ts';
+import { persevere } from './uploader.ts';
+
+/**
+ * The pointer to the newest version: a convenience for readers, never a truth for us. Moved by compare-and-set, never
+ * backwards, at most once a second; proposals that arrive meanwhile are folded into one.
+ */
+export class Hint<Base extends Based, C extends Change> {
+  readonly #ports: { store: Store; clock: Clock; random: Random };
+  readonly #sink: Sink<Base, C>;
+  /** What we last saw there. Null: unknown. */
+  #seen: { version: number; etag: string } | null = null;
+  #wanted = 0;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | null = null;
+
+  constructor(ports: { store: Store; clock: Clock; random: Random }, sink: Sink<Base, C>) {
+    this.#ports = ports;
+    this.#sink = sink;
+  }
+
+  /** Moves the pointer to `version` or beyond. Resolves when it is there; rejects with the store's error when not. */
+  propose(version: number): Promise<void> {
+    this.#wanted = Math.max(this.#wanted, version);
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  /** Forgets what was seen: after a foreign version showed up, the pointer was moved by somebody else. */
+  invalidate(): void {
+    this.#seen = null;
+  }
+
+  async #run(): Promise<void> {
+    const { store, clock } = this.#ports;
+    const { pointerKey } = this.#sink;
+    for (let attempt = 0; attempt < HINT_TRIES_MAX; attempt++) {
+      const early = this.#writtenMs + HINT_INTERVAL_MS - clock.now();
+      if (early > 0) await clock.sleep(Math.min(early, HINT_INTERVAL_MS));
+      if (this.#seen === null) {
+        const stored = await persevere(this.#ports, () => store.get(pointerKey));
+        if (stored !== null) this.#seen = { version: this.#sink.parsePointer(stored.bytes) ?? 0, etag: stored.etag };
+      }
+      const version = this.#wanted;
+      if (this.#seen !== null && this.#seen.version >= version) return;
+      const bytes = this.#sink.pointer(version);
+      const seen = this.#seen;
+      this.#writtenMs = clock.now();
+      this.#seen = null; // an error below leaves it unknown
+      const answer =
+        seen === null ? await store.putIfAbsent(pointerKey, bytes) : await store.putIf(pointerKey, bytes, seen.etag);
+      if (answer.outcome === 'created' || answer.outcome === 'replaced') {
+        this.#seen = { version, etag: answer.etag };
+        // A proposal that came while this one was written goes out in the next round.
+        if (this.#wanted <= version) return;
+      }
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import type { Intent } from '../core/batch/intent.ts';
+import type { Receipt } from '../core/batch/receipt.ts';
+
+/** Milliseconds since 1970, and waiting. The platform's clock stands still between I/O: never use it to measure CPU. */
+export interface Clock {
+  now(): number;
+  sleep(ms: number): Promise<void>;
+}
+
+/** Bytes nobody can predict: ids, jitter. */
+export interface Random {
+  bytes(length: number): Uint8Array;
+}
+
+/**
+ * Names situations that a test must prove it reached (`lost-race`, `read-back-own`, ...). Counted, shown by status,
+ * and never read by the product itself.
+ */
+export interface Marks {
+  hit(mark: Mark): void;
+}
+
+export type Mark =
+  | 'lost-race'
+  | 'read-back-own'
+  | 'read-back-other'
+  | 'unknown'
+  | 'unknown-resolved'
+  | 'fenced'
+  | 'base-moved'
+  | 'intent-replayed'
+  | 'frames-already-committed'
+  | 'ledger-lost'
+  | 'ledger-restored'
+  | 'table-replaced';
+
+/** One accepted batch as the ledger keeps it. `sequence` is the own app's epoch, fixed at accept. */
+export interface Frame {
+  sequence: number;
+  /** Hex of the batch's digest, for idempotency. */
+  digest: string;
+  batchId: string | null;
+  schemaId: number;
+  rows: number;
+  /** Partitions the batch falls into, under the spec it was admitted with. */
+  partitions: number;
+  /** Encoded typed columns (core/columns/frame.ts). */
+  body: Uint8Array;
+}
+
+/** A batch before the ledger numbered it. */
+export type NewFrame = Omit<Frame, 'sequence'>;
+
+/** What the flush policy and status need to know of the buffer. */
+export interface BufferState {
+  frames: number;
+  rows: number;
+  bytes: number;
+  /** When the oldest buffered frame was accepted; null when the buffer is empty. */
+  oldestMs: number | null;
+}
+
+/** Frames of one sealed range, chosen by `next`: contiguous from the oldest. */
+export interface FrameRange {
+  first: number;
+  last: number;
+  rows: number;
+  bytes: number;
+}
+
+/** The table this ledger last saw at its name. */
+export interface KnownTable {
+  uuid: string;
+  version: number;
+}
+
+export interface LedgerState {
+  ledgerId: string;
+  /** Highest sequence ever given out by this ledger id; 0 before the first. */
+  lastSequence: number;
+  /** Latest intent time: intent times strictly increase per ledger. */
+  lastTimeMs: number;
+  table: KnownTable | null;
+  /** Version that the pointer is known to have reached. */
+  hintedVersion: number;
+  buffer: BufferState;
+  intent: OpenIntent | null;
+  lastCommit: CommitRecord | null;
+  lastError: ErrorRecord | null;
+}
+
+/** An intent that has not settled. `targets`: versions whose key was or may have been written for it. */
+export interface OpenIntent {
+  intent: Intent;
+  targets: number[];
+  /** Failed runs so far, and when the next may start. */
+  failures: number;
+  retryMs: number;
+}
+
+export interface CommitRecord {
+  snapshotId: string | null;
+  version: number;
+  committedMs: number;
+  rows: number;
+}
+
+export interface ErrorRecord {
+  type: string;
+  message: string;
+  atMs: number;
+}
+
+/** How an intent ended. Frames from `first` to `last` leave the buffer in the same transaction. */
+export type Settlement =
+  | { outcome: 'committed'; snapshotId: bigint | null; version: number; tableUuid: string; committedMs: number; rows: number }
+  | { outcome: 'refused'; type: string; message: string; atMs: number };
+
+/**
+ * The object's durable memory: accepted batches that are not yet committed, the open intent, receipts and batch ids.
+ * Synchronous; each method is one transaction that happened or did not. It never holds what the table itself says.
+ */
+export interface Ledger {
+  state(): LedgerState;
+  /** Appends frames in order, giving each the next sequence number; returns the first. */
+  accept(frames: readonly NewFrame[], nowMs: number): number;
+  /** The longest contiguous range from the oldest frame within the bounds; at least one frame; null when empty. */
+  next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null;
+  /** Frames of a range, in order. */
+  frames(first: number, last: number): Frame[];
+  /** Opens an intent. There is none open. */
+  seal(intent: Intent, target: number | null): void;
+  /** Remembers that `version` is about to be written for the open intent. */
+  noteTarget(version: number): void;
+  /** Closes the open intent: frames leave, receipts are filled. */
+  settle(settlement: Settlement): void;
+  /** Keeps the open intent for another run at `retryMs`. */
+  defer(retryMs: number, error: ErrorRecord): void;
+  /** Drops frames up to `last` that the table already holds, without an intent. */
+  forget(last: number, settlement: Settlement): void;
+  /** Discards everything buffered and the open intent (the table is gone); returns the rows discarded. */
+  discard(settlement: Settlement): number;
+  /** Takes a new identity: the old one's numbers may have been given out twice. */
+  renew(ledgerId: string): void;
+  know(table: KnownTable | null): void;
+  hinted(version: number): void;
+  receipt(sequence: number): Receipt | null;
+  /** The batch that came under this id, while it is remembered. */
+  batch(batchId: string): { sequence: number; digest: string } | null;
+  /** Forgets receipts and batch ids older than the given time, at most `most` rows; returns how many. */
+  prune(beforeMs: number, most: number): number;
+}
