@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { ColumnsBuilder } from '../../../src/core/columns/builder.ts';
 import { type Column, type Columns, entry, isNull } from '../../../src/core/columns/columns.ts';
 import type { Schema, Type, Value } from '../../../src/core/iceberg/types.ts';
@@ -33,7 +34,7 @@ export function valueAt(column: Column, row: number, type: Type): unknown {
 }
 
 function textOrBytes(bytes: Uint8Array, type: Type): unknown {
-  return type === 'string' ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) : bytes.slice();
+  return type === 'string' ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) : bytes.slice();
 }
 
 /** All rows, in schema order. */
@@ -60,3 +61,45 @@ export function columnsOf(schema: Schema, rows: unknown[][], dictionaryEntriesMa
   }
   return builder.finish();
 }
+
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const tags: Type = { type: 'list', 'element-id': 100, element: 'long', 'element-required': false };
+const int64 = fc.oneof(
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.bigInt({ min: -3n, max: 3n }),
+  fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 32n, -(2n ** 32n)),
+);
+const text = fc.oneof(
+  fc.constantFrom('', 'a', 'b', '\ue000', '\uffff', '😀', 'é'),
+  fc.string({ unit: 'binary', maxLength: 80 }),
+);
+
+/** One column of every kind, and rows for them: extremes, nulls, few and many distinct texts. */
+export const everyKind = {
+  schema: schemaOf([
+    ['flag', 'boolean'],
+    ['int', 'int'],
+    ['long', 'long'],
+    ['float', 'float'],
+    ['double', 'double'],
+    ['uuid', 'uuid'],
+    ['decimal', 'decimal(38,3)'],
+    ['text', 'string'],
+    ['blob', 'binary'],
+    ['tags', tags],
+  ]),
+  row: fc.tuple(
+    ...[
+      fc.boolean(),
+      fc.oneof(fc.integer(), fc.constantFrom(0, 1)),
+      int64,
+      fc.float(),
+      fc.oneof(fc.double(), fc.constantFrom(0, -0, 1.5, 21.37, -0.1)),
+      bytes(16),
+      bytes(16),
+      text,
+      fc.oneof(fc.uint8Array({ maxLength: 60 }), bytes(1)),
+      fc.array(fc.oneof(int64, fc.constant(null)), { maxLength: 3 }),
+    ].map((value: fc.Arbitrary<unknown>) => fc.option(value, { freq: 4 })),
+  ),
+};
