@@ -175,3 +175,34 @@ export const PROPERTY_BYTES_MAX = 2_048;
 
 /** Progress map of producers in a snapshot summary: about 110 apps. It is copied into every version. */
 export const EPOCHS_BYTES_MAX = 4_096;
+
+/** Objects and lists inside each other in JSON we read or write: above any schema (three levels a type), below the stack. */
+export const JSON_DEPTH_MAX = 128;
+
+/** Digits of one integer in JSON. 64-bit ids and decimal(38) are far below; conversion of more is quadratic. */
+export const JSON_INTEGER_DIGITS_MAX = 1000;
+
+/** Characters of one metadata file we load: parsed it takes about four times that, half of an isolate. Expiry keeps
+ * tables of ours a hundred times below; a larger foreign file is refused with a clear error (B150). */
+export const METADATA_CHARS_MAX = 16 * 1024 * 1024;
+
+/** Schemas, specs, sort orders, refs of one table, fields of one spec or order: larger lists are an accident. */
+export const METADATA_LIST_MAX = 10_000;
+
+/** Snapshots and log entries of one table: what a metadata file of `METADATA_CHARS_MAX` can hold. */
+export const SNAPSHOTS_MAX = 100_000;
+
+/** Previous metadata files in the log: default (Iceberg's), and the most a property may ask for (B149). */
+export const METADATA_LOG = { default: 100, max: 1000 } as const;
+
+/** Changes and requirements of one commit. Engines send a dozen. */
+export const UPDATES_MAX = 1000;
+
+/** Encoded watermarks in a summary: about 110 apps. Each snapshot repeats them, so they are paid for many times. */
+export const EPOCHS_BYTES_MAX = 4096;
+
+/** One value we put into a snapshot summary, the verdict above all; each metadata file repeats it until expiry. */
+export const SUMMARY_VALUE_BYTES_MAX = 4096;
+
+/** Characters of a namespace or table name. Keys stay far below the store's 1,024 bytes. */
+export const NAME_LENGTH_MAX = 128;
