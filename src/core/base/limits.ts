@@ -198,9 +198,6 @@ export const METADATA_LOG = { default: 100, max: 1000 } as const;
 /** Changes and requirements of one commit. Engines send a dozen. */
 export const UPDATES_MAX = 1000;
 
-/** Encoded watermarks in a summary: about 110 apps. Each snapshot repeats them, so they are paid for many times. */
-export const EPOCHS_BYTES_MAX = 4096;
-
 /** One value we put into a snapshot summary, the verdict above all; each metadata file repeats it until expiry. */
 export const SUMMARY_VALUE_BYTES_MAX = 4096;
 
