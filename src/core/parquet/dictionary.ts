@@ -1,0 +1,178 @@
+import { DICTIONARY_PAGE_BYTES_MAX } from '../base/limits.ts';
+import type { Dense } from './dense.ts';
+
+/** A chunk's own dictionary: its entries in order of first appearance, and for each value the index of its entry. */
+export interface LocalDictionary {
+  entries: Dense;
+  indices: Int32Array;
+}
+
+/**
+ * The dictionary of a chunk's values, or null when it cannot pay: booleans, no values, a page above
+ * `DICTIONARY_PAGE_BYTES_MAX`, or more than two thirds of the values distinct. Floating-point values are told apart
+ * by their bits, so both zeros and every NaN come back as they were.
+ */
+export function buildDictionary(dense: Dense): LocalDictionary | null {
+  const { count } = dense;
+  if (count === 0) return null;
+  // A chunk of a few values may be all distinct: the caller compares sizes anyway.
+  const distinctMax = Math.max(16, Math.floor((count * 2) / 3));
+  switch (dense.kind) {
+    case 'boolean':
+      return null;
+    case 'word':
+      return ofWords(dense, distinctMax);
+    case 'pair':
+      return ofPairs(dense, distinctMax);
+    case 'fixed':
+      return ofFixed(dense, distinctMax);
+    case 'strings':
+      return dense.unique ? ofCodes(dense, distinctMax) : ofStrings(dense, distinctMax);
+  }
+}
+
+type Of<K extends Dense['kind']> = Extract<Dense, { kind: K }>;
+
+/** An open-addressing table of entry numbers plus one, at most half full. */
+function tableFor(entriesMax: number): { table: Int32Array; shift: number } {
+  const bits = Math.max(4, 32 - Math.clz32(2 * entriesMax));
+  return { table: new Int32Array(2 ** bits), shift: 32 - bits };
+}
+
+function ofWords(dense: Of<'word'>, distinctMax: number): LocalDictionary | null {
+  const { words, count } = dense;
+  const entriesMax = Math.min(distinctMax, DICTIONARY_PAGE_BYTES_MAX / 4, count);
+  const { table, shift } = tableFor(entriesMax);
+  const mask = table.length - 1;
+  const entries = new Int32Array(entriesMax);
+  const indices = new Int32Array(count);
+  let size = 0;
+  for (let i = 0; i < count; i++) {
+    const word = words[i];
+    let slot = Math.imul(word, 0x9e3779b1) >>> shift;
+    let found = table[slot];
+    while (found !== 0 && entries[found - 1] !== word) {
+      slot = (slot + 1) & mask;
+      found = table[slot];
+    }
+    if (found === 0) {
+      if (size === entriesMax) return null;
+      entries[size] = word;
+      found = ++size;
+      table[slot] = found;
+    }
+    indices[i] = found - 1;
+  }
+  return { entries: { kind: 'word', count: size, words: entries.subarray(0, size), floats: null }, indices };
+}
+
+function ofPairs(dense: Of<'pair'>, distinctMax: number): LocalDictionary | null {
+  const { words, count } = dense;
+  const entriesMax = Math.min(distinctMax, DICTIONARY_PAGE_BYTES_MAX / 8, count);
+  const { table, shift } = tableFor(entriesMax);
+  const mask = table.length - 1;
+  const entries = new Int32Array(2 * entriesMax);
+  const indices = new Int32Array(count);
+  let size = 0;
+  for (let i = 0; i < count; i++) {
+    const lo = words[2 * i];
+    const hi = words[2 * i + 1];
+    // The high half is mixed on its own first: doubles of short decimals differ in few bits of either half.
+    const mixed = Math.imul(hi, 0x85ebca6b);
+    let slot = Math.imul(lo ^ mixed ^ (mixed >>> 15), 0x9e3779b1) >>> shift;
+    let found = table[slot];
+    while (found !== 0 && (entries[2 * found - 2] !== lo || entries[2 * found - 1] !== hi)) {
+      slot = (slot + 1) & mask;
+      found = table[slot];
+    }
+    if (found === 0) {
+      if (size === entriesMax) return null;
+      entries[2 * size] = lo;
+      entries[2 * size + 1] = hi;
+      found = ++size;
+      table[slot] = found;
+    }
+    indices[i] = found - 1;
+  }
+  return { entries: { kind: 'pair', count: size, words: entries.subarray(0, 2 * size), floats: null }, indices };
+}
+
+function ofFixed(dense: Of<'fixed'>, distinctMax: number): LocalDictionary | null {
+  const { bytes, width, count } = dense;
+  const offsets = new Int32Array(count + 1);
+  for (let i = 0; i <= count; i++) offsets[i] = i * width;
+  const codes = new Int32Array(count);
+  for (let i = 0; i < count; i++) codes[i] = i;
+  const found = ofStrings({ kind: 'strings', count, strings: { bytes, offsets }, codes, unique: false }, distinctMax);
+  if (found === null || found.entries.kind !== 'strings') return null;
+  const entries = new Uint8Array(found.entries.count * width);
+  found.entries.codes.forEach((code, i) => {
+    entries.set(bytes.subarray(code * width, (code + 1) * width), i * width);
+  });
+  return { entries: { kind: 'fixed', count: found.entries.count, width, bytes: entries }, indices: found.indices };
+}
+
+/** Codes of the column's dictionary are mapped to the chunk's; no string is looked at but for its length. */
+function ofCodes(dense: Of<'strings'>, distinctMax: number): LocalDictionary | null {
+  const { strings, codes, count } = dense;
+  const local = new Int32Array(strings.offsets.length - 1);
+  const order = new Int32Array(Math.min(distinctMax, count));
+  const indices = new Int32Array(count);
+  let size = 0;
+  let bytes = 0;
+  for (let i = 0; i < count; i++) {
+    const code = codes[i];
+    let found = local[code];
+    if (found === 0) {
+      bytes += 4 + strings.offsets[code + 1] - strings.offsets[code];
+      if (size === order.length || bytes > DICTIONARY_PAGE_BYTES_MAX) return null;
+      order[size] = code;
+      found = ++size;
+      local[code] = found;
+    }
+    indices[i] = found - 1;
+  }
+  return { entries: { kind: 'strings', count: size, strings, codes: order.subarray(0, size), unique: true }, indices };
+}
+
+function ofStrings(dense: Of<'strings'>, distinctMax: number): LocalDictionary | null {
+  const { strings, codes, count } = dense;
+  const { bytes, offsets } = strings;
+  const entriesMax = Math.min(distinctMax, count);
+  const { table, shift } = tableFor(entriesMax);
+  const mask = table.length - 1;
+  const order = new Int32Array(entriesMax);
+  const hashes = new Int32Array(entriesMax);
+  const indices = new Int32Array(count);
+  let size = 0;
+  let total = 0;
+  for (let i = 0; i < count; i++) {
+    const start = offsets[codes[i]];
+    const end = offsets[codes[i] + 1];
+    let hash = end - start;
+    for (let k = start; k < end; k++) hash = Math.imul(hash ^ bytes[k], 0x01000193);
+    let slot = Math.imul(hash, 0x9e3779b1) >>> shift;
+    let found = table[slot];
+    while (found !== 0 && (hashes[found - 1] !== hash || !same(bytes, offsets, order[found - 1], start, end))) {
+      slot = (slot + 1) & mask;
+      found = table[slot];
+    }
+    if (found === 0) {
+      total += 4 + end - start;
+      if (size === entriesMax || total > DICTIONARY_PAGE_BYTES_MAX) return null;
+      order[size] = codes[i];
+      hashes[size] = hash;
+      found = ++size;
+      table[slot] = found;
+    }
+    indices[i] = found - 1;
+  }
+  return { entries: { kind: 'strings', count: size, strings, codes: order.subarray(0, size), unique: true }, indices };
+}
+
+function same(bytes: Uint8Array, offsets: Int32Array, entry: number, start: number, end: number): boolean {
+  const from = offsets[entry];
+  if (offsets[entry + 1] - from !== end - start) return false;
+  for (let k = start; k < end; k++) if (bytes[from + k - start] !== bytes[k]) return false;
+  return true;
+}
