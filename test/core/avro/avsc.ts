@@ -37,7 +37,7 @@ export const zlibDeflate: Deflate = {
   inflate: (bytes, lengthMax) => new Uint8Array(inflateRawSync(bytes, { maxOutputLength: Math.max(1, lengthMax) })),
 };
 
-/** A whole container file made by avsc. `schema` goes into the header as it is. */
+/** A whole container file of at least one record, made by avsc. `schema` goes into the header as it is. */
 export async function avscFile(
   schema: unknown,
   records: readonly unknown[],
@@ -48,8 +48,6 @@ export async function avscFile(
     blockSize: options.blockSize ?? 1 << 20,
     syncMarker: Buffer.from(options.syncMarker),
     metadata: Object.fromEntries(Object.entries(options.metadata).map(([key, text]) => [key, Buffer.from(text)])),
-    // Also for a file without records.
-    writeHeader: 'always',
   } as object);
   // Else it writes its own, reduced form of the schema.
   Object.assign(encoder, { _schema: schema });
