@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { invalid } from '../base/errors.ts';
+import { nestedBytes } from '../columns/builder.ts';
 import { type ByteStrings, type Column, type Columns, int32Pairs } from '../columns/columns.ts';
 import { fits } from './dense.ts';
 import type { Leaf } from './layout.ts';
@@ -111,25 +112,31 @@ export function bigEndian(value: bigint, width: number): Uint8Array {
 export function cutRowGroup(columns: Columns, from: number, rowsMax: number, bytesMax: number, to: number): number {
   const end = Math.min(to, from + rowsMax);
   let rowBytes = 0;
-  const walked: { codes: Int32Array | null; strings: ByteStrings }[] = [];
-  for (const column of columns.columns) {
-    if (column.kind === 'bytes') walked.push({ codes: null, strings: column.values });
-    else if (column.kind === 'dictionary') walked.push({ codes: column.codes, strings: column.dictionary });
-    else rowBytes += widthOf(column);
-  }
+  const sizes: ((row: number) => number)[] = [];
   // Columns of short strings cannot reach the limit; then nothing has to be summed up row by row.
-  let longest = rowBytes;
-  for (const { strings, codes } of walked) longest += codes === null ? 4 : 4 + longestEntry(strings);
-  let total = longest * (end - from);
-  for (const { strings, codes } of walked) if (codes === null) total += strings.offsets[end] - strings.offsets[from];
-  if (total <= bytesMax) return end;
+  let atMost = 0;
+  for (const column of columns.columns) {
+    if (column.kind === 'bytes') {
+      const { offsets } = column.values;
+      sizes.push((row) => offsets[row + 1] - offsets[row]);
+      atMost += offsets[end] - offsets[from];
+    } else if (column.kind === 'dictionary') {
+      const { codes, dictionary } = column;
+      const { offsets } = dictionary;
+      sizes.push((row) => (codes[row] < 0 ? 0 : offsets[codes[row] + 1] - offsets[codes[row]]));
+      atMost += longestEntry(dictionary) * (end - from);
+    } else if (column.kind === 'nested') {
+      const { values } = column;
+      sizes.push((row) => (values[row] === null ? 0 : nestedBytes(values[row])));
+      atMost = Number.POSITIVE_INFINITY;
+    }
+    rowBytes += widthOf(column);
+  }
+  if (rowBytes * (end - from) + atMost <= bytesMax) return end;
   let bytes = 0;
   for (let row = from; row < end; row++) {
     bytes += rowBytes;
-    for (const { codes, strings } of walked) {
-      const entry = codes === null ? row : codes[row];
-      bytes += 4 + (entry < 0 ? 0 : strings.offsets[entry + 1] - strings.offsets[entry]);
-    }
+    for (const sizeOf of sizes) bytes += sizeOf(row);
     if (bytes > bytesMax && row > from) return row;
   }
   return end;
@@ -145,16 +152,17 @@ function longestEntry(strings: ByteStrings): number {
   return longest;
 }
 
+/** Bytes of a row that the column takes whatever its value. */
 function widthOf(column: Column): number {
   switch (column.kind) {
     case 'boolean':
       return 1;
-    case 'int32':
-    case 'float32':
-      return 4;
     case 'fixed':
       return column.width;
-    default:
+    case 'int64':
+    case 'float64':
       return 8;
+    default:
+      return 4;
   }
 }

@@ -9,7 +9,7 @@ export interface ParquetOptions {
   /** Plain bytes at which a row group is closed earlier; `ROW_GROUP_BYTES_MAX` when left out (P17). */
   rowGroupBytesMax?: number;
   encodings: Encodings;
-  /** The order that all rows of each row group are in, by index of the leaf column. Recorded, not made. */
+  /** The order that the rows of each row group are in. Recorded, not made. */
   sortingColumns: SortingColumn[];
   /** Entries of the footer's key-value metadata besides `iceberg.schema`. */
   keyValues: [string, string][];

@@ -41,6 +41,7 @@ export interface RowGroupFacts {
   chunks: ChunkFacts[];
 }
 
+/** One key of the order of rows. `columnIndex` is that of a primitive top-level field in the schema. */
 export interface SortingColumn {
   columnIndex: number;
   descending: boolean;

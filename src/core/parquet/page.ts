@@ -106,17 +106,22 @@ export function encodeValues(
   }
   switch (dense.kind) {
     case 'boolean':
-      return encodeBooleans(sink, dense.values, from, to);
+      encodeBooleans(sink, dense.values, from, to);
+      return;
     case 'word':
-      if (encoding === DELTA_BINARY_PACKED) return encodeDelta32(sink, dense.words, from, to);
-      return encodeFixedWidth(sink, bytesOf(dense.words, from, to - from, 4), encoding, 4);
+      if (encoding === DELTA_BINARY_PACKED) encodeDelta32(sink, dense.words, from, to);
+      else encodeFixedWidth(sink, bytesOf(dense.words, from, to - from, 4), encoding, 4);
+      return;
     case 'pair':
-      if (encoding === DELTA_BINARY_PACKED) return encodeDelta64(sink, dense.words, from, to);
-      return encodeFixedWidth(sink, bytesOf(dense.words, 2 * from, 2 * (to - from), 4), encoding, 8);
+      if (encoding === DELTA_BINARY_PACKED) encodeDelta64(sink, dense.words, from, to);
+      else encodeFixedWidth(sink, bytesOf(dense.words, 2 * from, 2 * (to - from), 4), encoding, 8);
+      return;
     case 'fixed':
-      return sink.append(dense.bytes.subarray(from * dense.width, to * dense.width));
+      sink.append(dense.bytes.subarray(from * dense.width, to * dense.width));
+      return;
     case 'strings':
-      return encodeStrings(sink, dense.strings.bytes, dense.strings.offsets, dense.codes, from, to);
+      encodeStrings(sink, dense.strings.bytes, dense.strings.offsets, dense.codes, from, to);
+      return;
   }
 }
 

@@ -127,7 +127,7 @@ function extremesOfFloats(floats: Float32Array | Float64Array, from: number, to:
   let greatest = Number.NEGATIVE_INFINITY;
   for (let i = from; i < to; i++) {
     const value = floats[i];
-    if (value !== value) {
+    if (Number.isNaN(value)) {
       nans++;
       continue;
     }
