@@ -1,4 +1,4 @@
-import { invalid, type SluiceError } from '../base/errors.ts';
+import { corrupt, invalid, type SluiceError } from '../base/errors.ts';
 import { NAME_LENGTH_MAX } from '../base/limits.ts';
 import { describe } from '../base/shape.ts';
 
@@ -10,7 +10,7 @@ import { describe } from '../base/shape.ts';
  *                                                data/<partition>/<uuid>.parquet
  *
  * A *location* is the absolute URI stored in metadata; a *key* is the object's name in the bucket, so `prefix` is part
- * of it. Functions that name a file take a *root*: the table's location or the table's key; both give the same file.
+ * of it. A *root* is the table's location or the table's key: both give the same file.
  */
 
 /** Where all tables of a deployment live. */
@@ -106,67 +106,73 @@ export function isWithin(tableRoot: string, location: string): boolean {
   return location.startsWith(`${tableRoot}/`);
 }
 
-/** `metadata/v<N>.metadata.json` */
-export function metadataKey(root: string, version: bigint): string {
+/** `<root>/metadata/v<N>.metadata.json` */
+export function metadataKey(root: string, version: number): string {
   return `${metadataPrefix(root)}v${version}.metadata.json`;
 }
 
-/** Folder of metadata, with its slash: what is listed. */
+/** Folder of metadata, with its slash. */
 export function metadataPrefix(root: string): string {
   return `${root}/metadata/`;
 }
 
-/** Folder of data files, with its slash. */
-export function dataPrefix(root: string): string {
-  return `${root}/data/`;
+/** What all versions' keys begin with, for a listing: other files of the folder begin otherwise. */
+export function versionPrefix(root: string): string {
+  return `${metadataPrefix(root)}v`;
 }
 
-/** `metadata/version-hint.text` */
+/** `<root>/metadata/version-hint.text` */
 export function versionHintKey(root: string): string {
   return `${metadataPrefix(root)}version-hint.text`;
 }
 
-/** `metadata/snap-<snapshot id>-<uuid>.avro` */
-export function manifestListKey(root: string, snapshotId: bigint, uuid: string): string {
-  return `${metadataPrefix(root)}snap-${snapshotId}-${uuid}.avro`;
+/** `snap-<snapshot id>-<uuid>.avro`, in the folder of metadata. */
+export function manifestListName(snapshotId: bigint, uuid: string): string {
+  return `snap-${snapshotId}-${uuid}.avro`;
 }
 
 export type ManifestKind = 'added' | 'merged' | 'deleted';
 
-/** `metadata/<uuid>-added-m.avro`, `-merged-m.avro`, `-deleted-m.avro` */
-export function manifestKey(root: string, uuid: string, kind: ManifestKind): string {
-  return `${metadataPrefix(root)}${uuid}-${kind}-m.avro`;
+/** `<uuid>-added-m.avro`, `-merged-m.avro` or `-deleted-m.avro`, in the folder of metadata. */
+export function manifestName(kind: ManifestKind, uuid: string): string {
+  return `${uuid}-${kind}-m.avro`;
 }
 
-/** `metadata/lvi-<snapshot id>-<uuid>.parquet`: the last-value index of a snapshot. */
-export function indexKey(root: string, snapshotId: bigint, uuid: string): string {
-  return `${metadataPrefix(root)}lvi-${snapshotId}-${uuid}.parquet`;
+/** `lvi-<snapshot id>-<uuid>.parquet`, the last-value index of a snapshot, in the folder of metadata. */
+export function indexName(snapshotId: bigint, uuid: string): string {
+  return `lvi-${snapshotId}-${uuid}.parquet`;
 }
 
-/** `data/<partition path>/<uuid>.parquet`; directly in `data/` for an unpartitioned table (empty path). */
-export function dataKey(root: string, partitionPath: string, uuid: string): string {
-  const folder = partitionPath === '' ? dataPrefix(root) : `${dataPrefix(root)}${partitionPath}/`;
-  return `${folder}${uuid}.parquet`;
+/** `data/<partition path>/<uuid>.parquet` under the root; directly in `data/` for an unpartitioned table (empty path). */
+export function dataFilePath(partitionPath: string, uuid: string): string {
+  return partitionPath === '' ? `data/${uuid}.parquet` : `data/${partitionPath}/${uuid}.parquet`;
 }
 
-/** Digits of a version. Foreign tables have been seen with sixteen; more than this is no version (H16, B157). */
-const VERSION = /^[1-9][0-9]{0,39}$/;
+/** No padding, from 1. Foreign tables have been seen with sixteen digits (H16, B157). */
+const DIGITS = /^[1-9][0-9]*$/;
 const METADATA_NAME = /(?:^|\/)v([0-9]+)\.metadata\.json$/;
 
-/** Version in a name, key or location that ends in `vN.metadata.json`; null for any other, padded or compressed name. */
-export function versionOfMetadata(name: string): bigint | null {
+/**
+ * Version in a name, key or location that ends in `vN.metadata.json`; null for any other, padded or compressed name.
+ * Throws corrupt `version-too-large` above 2^53 - 1: passing over it would begin a second chain below it.
+ */
+export function versionOfMetadata(name: string): number | null {
   const digits = METADATA_NAME.exec(name)?.[1] ?? '';
-  return VERSION.test(digits) ? BigInt(digits) : null;
+  if (!DIGITS.test(digits)) return null;
+  const version = Number(digits);
+  if (!Number.isSafeInteger(version)) throw corrupt('version-too-large', `version is too large: ${describe(name)}`);
+  return version;
 }
 
-/** Version in a hint file. White space around it is accepted on reading (H5). Null when it is no number. */
-export function parseVersionHint(text: string): bigint | null {
+/** Version in a hint file, white space around it accepted (H5). Null when it is no usable number: then list. */
+export function parseVersionHint(text: string): number | null {
   const digits = text.trim();
-  return VERSION.test(digits) ? BigInt(digits) : null;
+  const version = Number(digits);
+  return DIGITS.test(digits) && Number.isSafeInteger(version) ? version : null;
 }
 
 /** Content of the hint file: digits, no newline (H5). */
-export function versionHintText(version: bigint): string {
+export function versionHintText(version: number): string {
   return String(version);
 }
 

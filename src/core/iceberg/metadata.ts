@@ -3,11 +3,11 @@ import { parseUuid } from '../base/ids.ts';
 import { parseJson, stringifyJson } from '../base/int64-json.ts';
 import { METADATA_CHARS_MAX, METADATA_LIST_MAX, SNAPSHOTS_MAX } from '../base/limits.ts';
 import { arrayAt, describe, idAt, int64At, millisAt, objectAt, own, stringAt, stringMapAt } from '../base/shape.ts';
-import { checkSpec, highestPartitionId, PARTITION_ID_FIRST, parsePartitionSpec } from './partition-spec.ts';
-import { highestFieldId, parseSchema } from './schema.ts';
+import { checkSpec, highestPartitionId, PARTITION_ID_FIRST, parsePartitionSpec, rebindSpec } from './partition-spec.ts';
+import { assignFreshIds, highestFieldId, parseSchema } from './schema.ts';
 import { MAIN, snapshotsById } from './snapshot.ts';
 import { optionalSnapshotId, parseRef, parseSnapshot, parseStatisticsList } from './snapshot-json.ts';
-import { checkSortOrder, parseSortOrder, UNSORTED } from './sort-order.ts';
+import { checkSortOrder, parseSortOrder, rebindSortOrder, UNSORTED } from './sort-order.ts';
 import type { PartitionSpec, Schema, SortOrder, TableMetadata } from './types.ts';
 
 /**
@@ -44,7 +44,6 @@ export function parseMetadata(text: string): TableMetadata {
   }
 }
 
-/** Format version of a metadata file without a look at the rest; null when it has none. */
 function checkVersion(value: unknown): void {
   if (value === 2) return;
   if (value === 1 || value === 3 || value === 4) {
@@ -229,6 +228,53 @@ function distinct(ids: readonly (number | bigint)[], key: string): void {
 
 function bad(path: string, why: string): SluiceError {
   return invalid('bad-metadata', `${path} ${why}`, { path });
+}
+
+/**
+ * Metadata of a table that is just made: no snapshots, sequence number 0, an empty log. Schema, spec and order may come
+ * from anywhere: field ids are given anew from 1, partition field ids from 1000, and sources follow. Whether names and
+ * properties are welcome is for the caller to check (`checkNewColumnNames`, `checkNewSpec`, `checkedProperties`).
+ * Throws invalid `bad-spec`, `bad-sort-order` or `bad-metadata`.
+ */
+export function newTableMetadata(input: {
+  uuid: string;
+  /** Canonical: see `locations.ts`. */
+  location: string;
+  schema: Schema;
+  spec: PartitionSpec;
+  sortOrder: SortOrder;
+  properties: Readonly<Record<string, string>>;
+  nowMs: number;
+}): TableMetadata {
+  const { schema, ids } = assignFreshIds(input.schema);
+  const spec = rebindSpec({ ...input.spec, 'spec-id': 0 }, ids);
+  // the only order in the list, as the reference writer has it: order 0 is listed only when it is the default
+  const sorted = input.sortOrder.fields.length > 0;
+  const sortOrder = sorted ? rebindSortOrder({ ...input.sortOrder, 'order-id': 1 }, ids) : UNSORTED;
+  const metadata: TableMetadata = {
+    'format-version': 2,
+    'table-uuid': input.uuid,
+    location: input.location,
+    'last-sequence-number': 0n,
+    'last-updated-ms': input.nowMs,
+    'last-column-id': highestFieldId(schema),
+    schemas: [{ ...schema, 'schema-id': 0 }],
+    'current-schema-id': 0,
+    'partition-specs': [spec],
+    'default-spec-id': 0,
+    'last-partition-id': highestPartitionId(spec),
+    'sort-orders': [sortOrder],
+    'default-sort-order-id': sortOrder['order-id'],
+    properties: { ...input.properties },
+    snapshots: [],
+    'snapshot-log': [],
+    'metadata-log': [],
+    refs: {},
+    statistics: [],
+    'partition-statistics': [],
+  };
+  checkMetadata(metadata);
+  return metadata;
 }
 
 /**
