@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { scan } from '../scripts/scan.ts';
 import { DEPENDENCIES, DEV_DEPENDENCIES, dependencyFindings, OPTIONAL_DEPENDENCIES } from './tidy/dependencies.ts';
 import { checkFile, format, LINES_MAX, pathFindings } from './tidy/rules.ts';
-import { scan } from './tidy/scan.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SKIPPED = new Set(['.git', 'node_modules', 'dist', 'coverage', '.wrangler', '.venv', '.dev']);
@@ -147,6 +147,7 @@ describe('tidy: the rules find what they forbid', () => {
     ['src/http/x.ts', "import lodash from 'lodash';"],
     ['src/index.ts', "import { load } from './engine/loader.ts';"],
     ['src/settings.ts', "import { app } from './http/app.ts';"],
+    ['src/settings.ts', "import { TableObject } from './object/table-object.ts';"],
     ['src/nowhere/x.ts', "import { a } from '../core/base/bytes.ts';"],
     ['src/extra.ts', "import { a } from './core/base/bytes.ts';"],
     ['src/core/avro/x.ts', "import { a } from '../base/bytes';"],
@@ -179,6 +180,8 @@ describe('tidy: the rules find what they forbid', () => {
     ['src/http/x.ts', "import type { TableObject } from '../object/table-object.ts'; import { Hono } from 'hono';"],
     ['src/http/formats/x.ts', "import { a } from '../rows.ts'; import { object } from 'valibot';"],
     ['src/queue/consumer.ts', "import { readRows } from '../http/rows.ts';"],
+    ['src/object/x.ts', "import { settingsOf } from '../settings.ts';"],
+    ['src/settings.ts', "import type { TableObject } from './object/table-object.ts';"],
     ['src/index.ts', "import { app } from './http/app.ts'; export { TableObject } from './object/table-object.ts';"],
   ];
   for (const [path, text] of allowed) {

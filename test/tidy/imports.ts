@@ -1,5 +1,5 @@
 import { dirname, posix } from 'node:path';
-import type { Import, Source } from './scan.ts';
+import type { Import, Source } from '../../scripts/scan.ts';
 
 /** "Who may import whom" of the architecture, as code. */
 interface Layer {
@@ -47,8 +47,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   lake: { folders: ['core', 'engine', 'store'] },
   read: { folders: ['core', 'engine', 'store'] },
-  // The numbered SQL of the ledger is imported as text.
-  object: { folders: ['core', 'engine', 'store'], files: ['../migrations/*.sql'], packages: ['cloudflare:workers'] },
+  // The object reads its settings from its own bindings; the numbered SQL of the ledger is imported as text.
+  object: {
+    folders: ['core', 'engine', 'store'],
+    files: ['settings.ts', '../migrations/*.sql'],
+    packages: ['cloudflare:workers'],
+  },
   // One layer: a queue message takes the same path as a body over HTTP.
   http: { folders: ['core', 'lake', 'read', 'platform'], typesOf: ['object'], packages: ['hono', 'valibot'] },
   queue: { folders: ['core', 'lake', 'read', 'platform', 'http'], typesOf: ['object'], packages: ['hono', 'valibot'] },
@@ -57,8 +61,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 /** Files directly under src. The default export answers HTTP, queues and the cron's sweep, hence queue and lake. */
 const ROOT_FILES: Readonly<Record<string, Layer>> = {
   'index.ts': { folders: ['http', 'object', 'queue', 'lake'], files: ['settings.ts'] },
-  // The namespace binding is typed by the object's class.
-  'settings.ts': { folders: ['core/base'], typesOf: ['object'] },
+  // Pure checks of the core; the namespace binding is typed by the object's class.
+  'settings.ts': { folders: ['core'], typesOf: ['object'] },
 };
 
 /** The message for an import that the table does not allow, or null. `source.path` begins with `src/`. */

@@ -1,5 +1,5 @@
+import { lineOf, type Source, scan } from '../../scripts/scan.ts';
 import { importFinding } from './imports.ts';
-import { lineOf, type Source, scan } from './scan.ts';
 
 export interface Finding {
   path: string;

@@ -37,7 +37,8 @@ export function lineOf(text: string, offset: number): number {
 const PATTERN_AFTER =
   /(?:^|[(,=:[!&|?{;+\-*%^~<>]|=>|\b(?:return|typeof|case|in|of|new|delete|void|throw|else|yield|await))$/;
 
-function mask(text: string): { code: string; strings: Map<number, string> } {
+/** The code without the inside of comments, strings, templates and patterns, and the strings by offset. */
+export function mask(text: string): { code: string; strings: Map<number, string> } {
   const out = text.split('');
   const strings = new Map<number, string>();
   /** For each template that is open: how many braces are open inside its current expression. */
