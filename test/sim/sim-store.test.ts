@@ -88,6 +88,13 @@ describe('sim store: one fault', () => {
     expect(memory.peek('k')).toBeNull();
   });
 
+  test('late: a read that nobody waits for does nothing later', async () => {
+    const { store } = make();
+    store.faults.next('get', 'k', 'late');
+    expect((await errorOf(store.get('k'))).applied).toBe('no');
+    expect(store.faults.waiting).toHaveLength(0);
+  });
+
   test('slow: the window stays open until released, and others see the state before', async () => {
     const { memory, store } = make();
     const other = new SimStore(memory);
