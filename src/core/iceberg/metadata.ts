@@ -148,33 +148,25 @@ function found<T>(value: T | null, key: string, id: number): T {
  * `bad-metadata`.
  */
 export function checkMetadata(metadata: TableMetadata): void {
-  if (parseUuid(metadata['table-uuid']) === null)
-    throw bad('table-uuid', `is no uuid: ${describe(metadata['table-uuid'])}`);
+  const uuid = metadata['table-uuid'];
+  if (parseUuid(uuid) === null) throw bad('table-uuid', `is no uuid: ${describe(uuid)}`);
   if (metadata.location === '') throw bad('location', 'is empty');
-  distinct(
-    metadata.schemas.map((schema) => schema['schema-id']),
-    'schemas',
-  );
-  distinct(
-    metadata['partition-specs'].map((spec) => spec['spec-id']),
-    'partition-specs',
-  );
-  distinct(
-    metadata['sort-orders'].map((order) => order['order-id']),
-    'sort-orders',
-  );
-  distinct(
-    metadata.snapshots.map((snapshot) => snapshot['snapshot-id']),
-    'snapshots',
-  );
-  distinct(
-    metadata['partition-statistics'].map((entry) => entry['snapshot-id']),
-    'partition-statistics',
-  );
+  for (const key of ['schemas', 'partition-specs', 'sort-orders', 'statistics', 'partition-statistics'] as const) {
+    if (metadata[key].length > METADATA_LIST_MAX) throw bad(key, `has more than ${METADATA_LIST_MAX} entries`);
+  }
+  for (const key of ['snapshots', 'snapshot-log', 'metadata-log'] as const) {
+    if (metadata[key].length > SNAPSHOTS_MAX) throw bad(key, `has more than ${SNAPSHOTS_MAX} entries`);
+  }
+  const { schemas, snapshots } = metadata;
+  distinct('schemas', schemas, (schema) => schema['schema-id']);
+  distinct('partition-specs', metadata['partition-specs'], (spec) => spec['spec-id']);
+  distinct('sort-orders', metadata['sort-orders'], (order) => order['order-id']);
+  distinct('snapshots', snapshots, (snapshot) => snapshot['snapshot-id']);
+  distinct('partition-statistics', metadata['partition-statistics'], (entry) => entry['snapshot-id']);
   const schema = currentSchema(metadata);
   checkSpec(defaultSpec(metadata), schema, 'default-spec-id');
   checkSortOrder(defaultSortOrder(metadata), schema, 'default-sort-order-id');
-  for (const item of metadata.schemas) {
+  for (const item of schemas) {
     if (highestFieldId(item) > metadata['last-column-id']) throw bad('last-column-id', `is below a field id in use`);
   }
   for (const spec of metadata['partition-specs']) {
@@ -218,9 +210,10 @@ function checkLogs(metadata: TableMetadata): void {
   }
 }
 
-function distinct(ids: readonly (number | bigint)[], key: string): void {
+function distinct<T>(key: string, items: readonly T[], idOf: (item: T) => number | bigint): void {
   const seen = new Set<number | bigint>();
-  for (const id of ids) {
+  for (const item of items) {
+    const id = idOf(item);
     if (seen.has(id)) throw bad(key, `has one id twice: ${id}`);
     seen.add(id);
   }
@@ -279,11 +272,11 @@ export function newTableMetadata(input: {
 
 /**
  * Text of a metadata file, in the key order of the reference writer. Checked first; holds the keys of format version 2
- * and no others (M7, M8, M18), and `current-snapshot-id` only when there is one (M12).
+ * and no others (M7, M8, M18), and `current-snapshot-id` only when there is one (M12). Throws invalid `bad-metadata`, rejected `metadata-too-large`.
  */
 export function serializeMetadata(metadata: TableMetadata): string {
   checkMetadata(metadata);
-  return stringifyJson({
+  const text = stringifyJson({
     'format-version': metadata['format-version'],
     'table-uuid': metadata['table-uuid'],
     location: metadata.location,
@@ -306,4 +299,9 @@ export function serializeMetadata(metadata: TableMetadata): string {
     'snapshot-log': metadata['snapshot-log'],
     'metadata-log': metadata['metadata-log'],
   });
+  // never write what could not be loaded again
+  if (text.length > METADATA_CHARS_MAX) {
+    throw rejected('metadata-too-large', `metadata is longer than ${METADATA_CHARS_MAX} characters: ${text.length}`);
+  }
+  return text;
 }
