@@ -22,7 +22,8 @@ export class ByteSource {
   private hi = 0;
 
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
-    this.bytes = bytes;
+    // Plain, also when a subclass comes in: the `slice` of some of them shares memory.
+    this.bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.at = at;
     this.end = end;

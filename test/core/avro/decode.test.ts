@@ -151,10 +151,11 @@ describe('decoder: corrupt input', () => {
 
 describe('decoder: copies', () => {
   test('bytes and fixed: do not share memory with the input', () => {
-    const input = Uint8Array.from([4, 1, 2]);
-    const bytes = decoderOf(parseSchema('bytes'))(new ByteSource(input)) as Uint8Array;
-    input.fill(9);
-    expect(bytes).toEqual(Uint8Array.of(1, 2));
-    expect(bytes.buffer.byteLength).toBe(2);
+    for (const input of [Uint8Array.from([4, 1, 2]), Buffer.from([4, 1, 2])]) {
+      const bytes = decoderOf(parseSchema('bytes'))(new ByteSource(input)) as Uint8Array;
+      input.fill(9);
+      expect(bytes).toEqual(Uint8Array.of(1, 2));
+      expect(bytes.buffer.byteLength).toBe(2);
+    }
   });
 });
