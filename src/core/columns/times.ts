@@ -13,8 +13,6 @@ const DAY_MICROS = 86_400_000_000;
 export const TIMESTAMP_MICROS_MIN = -62_135_596_800_000_000n;
 /** 9999-12-31T23:59:59.999999Z */
 export const TIMESTAMP_MICROS_MAX = 253_402_300_799_999_999n;
-const DAY_MIN = -719_162;
-const DAY_MAX = 2_932_896;
 /** Days between which microseconds are safe integers whatever the time of day: years 1685 to 2255. */
 const SAFE_DAY_MAX = Math.floor(Number.MAX_SAFE_INTEGER / DAY_MICROS) - 1;
 
@@ -165,9 +163,4 @@ export function epochMicros(value: number | bigint, unit: EpochUnit): number | b
   const units = BigInt(value);
   if (exponent >= 0) return inRange(units * 10n ** BigInt(exponent));
   return inRange(units >= 0n ? units / 1000n : -((-units + 999n) / 1000n));
-}
-
-/** True when the day lies in the years 0001 to 9999. */
-export function dayInRange(day: number): boolean {
-  return day >= DAY_MIN && day <= DAY_MAX;
 }

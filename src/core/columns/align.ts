@@ -1,0 +1,190 @@
+import { unreachable } from '../base/assert.ts';
+import type { NestedField } from '../iceberg/types.ts';
+import type { ColumnsBuilder, FieldBuilder } from './builder.ts';
+import {
+  type Cast,
+  type CastOptions,
+  castInt,
+  castLong,
+  castString,
+  isObject,
+  nestedCast,
+  primitiveCast,
+  unknownName,
+} from './casts.ts';
+import { faultOf, Misfit, preview, type RowFault, shorten } from './fault.ts';
+
+export interface AlignOptions extends CastOptions {
+  /**
+   * A column that the flush fills where it is null: missing and null are fine there, also when it is required, and stay
+   * null here. That is the ingest time, `_ingest_ts`.
+   */
+  filledField: string | null;
+}
+
+/** Adds one row to the builder, or leaves the builder as it was and says why. Never throws for what is in the row. */
+export type AlignRow = (row: unknown) => RowFault | null;
+
+/** Puts one value, neither null nor undefined, into its column. */
+type Setter = (value: unknown) => Misfit | null;
+
+/**
+ * Rows as JSON gives them → the columns of the builder's schema, by exact name. What differs from row to row is decided
+ * once here, so a row costs one call a field. A missing optional column is null.
+ */
+export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): AlignRow {
+  const { fields } = builder.schema;
+  const setters = fields.map((field, i) => setterOf(field, builder.fields[i], options));
+  const names = fields.map((field) => field.name);
+  const required = fields.map((field) => field.required && field.name !== options.filledField);
+  // `constructor` and the like are found on every object: such a name must be looked up as an own one.
+  const inherited = names.map((name) => name in Object.prototype);
+  const count = names.length;
+
+  return (row) => {
+    if (!isObject(row)) {
+      const value = preview(row);
+      return { type: 'not-an-object', field: null, message: `row must be a JSON object: ${value}`, value };
+    }
+    let found = 0;
+    for (let i = 0; i < count; i++) {
+      const name = names[i];
+      const value = inherited[i] && !Object.hasOwn(row, name) ? undefined : row[name];
+      if (value !== undefined) found++;
+      let misfit: Misfit | null = null;
+      if (value !== undefined && value !== null) misfit = setters[i](value);
+      else if (required[i]) {
+        misfit =
+          value === null
+            ? new Misfit('null-in-required', 'is required and null')
+            : new Misfit('missing-required', 'is required and missing');
+      }
+      if (misfit !== null) {
+        builder.rollbackRow();
+        return faultOf(name, misfit);
+      }
+    }
+    let given = 0;
+    for (const _ in row) given++;
+    if (given !== found) {
+      const unknown = Object.keys(row).find((name) => !names.includes(name));
+      if (unknown !== undefined) {
+        builder.rollbackRow();
+        const field = shorten(unknown);
+        return { type: 'unknown-column', field, message: `${field} ${unknownName('column', unknown, names)}` };
+      }
+    }
+    builder.endRow();
+    return null;
+  };
+}
+
+/**
+ * True when a decimal is somewhere in the schema: then digits matter behind the point too, and a parser must keep those
+ * that a double does not hold.
+ */
+export function hasDecimals(fields: readonly NestedField[]): boolean {
+  return JSON.stringify(fields.map((field) => field.type)).includes('"decimal(');
+}
+
+/** True when every column is of a primitive type. */
+export function isFlat(fields: readonly NestedField[]): boolean {
+  return fields.every((field) => typeof field.type === 'string');
+}
+
+function setterOf(field: NestedField, builder: FieldBuilder, options: AlignOptions): Setter {
+  switch (builder.kind) {
+    case 'nested': {
+      const cast = nestedCast(field.type, options);
+      return (value) => {
+        const nested = cast(value);
+        if (nested instanceof Misfit) return nested;
+        builder.push(nested);
+        return null;
+      };
+    }
+    case 'boolean': {
+      const cast = primitiveCast(field.type as string, options) as Cast<boolean>;
+      return (value) => {
+        const boolean = cast(value);
+        if (boolean instanceof Misfit) return boolean;
+        builder.push(boolean);
+        return null;
+      };
+    }
+    case 'int32': {
+      const cast =
+        field.type === 'int' ? castInt : (primitiveCast(field.type as string, options) as Cast<number | bigint>);
+      return (value) => {
+        const number = cast(value);
+        if (number instanceof Misfit) return number;
+        builder.push(Number(number));
+        return null;
+      };
+    }
+    case 'int64': {
+      const cast =
+        field.type === 'long' ? castLong : (primitiveCast(field.type as string, options) as Cast<number | bigint>);
+      return (value) => {
+        const number = cast(value);
+        if (typeof number === 'number') builder.pushNumber(number);
+        else if (typeof number === 'bigint') builder.pushBigint(number);
+        else return number;
+        return null;
+      };
+    }
+    case 'float32':
+    case 'float64': {
+      const cast = primitiveCast(field.type as string, options) as Cast<number>;
+      return (value) => {
+        const number = cast(value);
+        if (typeof number !== 'number') return number;
+        builder.push(number);
+        return null;
+      };
+    }
+    case 'fixed':
+      return fixedSetter(field, builder, options);
+    case 'text': {
+      if (field.type === 'string') {
+        return (value) => {
+          const text = castString(value);
+          if (typeof text !== 'string') return text;
+          builder.pushString(text);
+          return null;
+        };
+      }
+      const cast = primitiveCast(field.type as string, options) as Cast<Uint8Array>;
+      return (value) => {
+        const bytes = cast(value);
+        if (bytes instanceof Misfit) return bytes;
+        builder.pushBytes(bytes);
+        return null;
+      };
+    }
+    default:
+      return unreachable(builder);
+  }
+}
+
+/** uuid, fixed, and decimals of more than 18 digits, which are big-endian in the least width. */
+function fixedSetter(field: NestedField, builder: FieldBuilder & { kind: 'fixed' }, options: AlignOptions): Setter {
+  const cast = primitiveCast(field.type as string, options) as Cast<Uint8Array | number | bigint>;
+  const { width } = builder;
+  return (value) => {
+    const fixed = cast(value);
+    if (fixed instanceof Misfit) return fixed;
+    builder.push(fixed instanceof Uint8Array ? fixed : bigEndian(BigInt(fixed), width));
+    return null;
+  };
+}
+
+function bigEndian(value: bigint, width: number): Uint8Array {
+  const out = new Uint8Array(width);
+  let rest = value;
+  for (let i = width - 1; i >= 0; i--) {
+    out[i] = Number(rest & 0xffn);
+    rest >>= 8n;
+  }
+  return out;
+}

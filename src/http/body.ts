@@ -1,0 +1,144 @@
+import { assert } from '../core/base/assert.ts';
+import { invalid } from '../core/base/errors.ts';
+import { BODY_BYTES_MAX, BODY_WINDOW_BYTES, LINE_BYTES_MAX } from '../core/base/limits.ts';
+import { gunzip } from '../platform/gunzip.ts';
+import { incrementalSha256 } from '../platform/hash.ts';
+
+export interface BodyOptions {
+  /** The header `Content-Encoding`: absent, `identity` or `gzip`. */
+  contentEncoding: string | null;
+  /** Inflated bytes that are taken; more is `body-too-large`. */
+  bytesMax?: number;
+  /** Bytes handed on at a time, at least. */
+  windowBytes?: number;
+}
+
+export interface BodyFacts {
+  /** Inflated bytes. */
+  bytes: number;
+  /** SHA-256 of the inflated bytes: equal bodies are equal batches, compressed or not. */
+  digest: Uint8Array;
+}
+
+/**
+ * Takes the bytes of a window from its start and says how many; the rest is given again with more behind it. `last` is
+ * true once, in the last call, which takes everything.
+ */
+export type TakeWindow = (bytes: Uint8Array, last: boolean) => number;
+
+/**
+ * Reads a request body window by window, never whole, and inflates it on the way. The window is a view that is only
+ * valid during the call. A UTF-8 byte order mark at the start is left out.
+ *
+ * A taker that cannot take anything yet is given more: twice as much each time, up to `LINE_BYTES_MAX` and a window;
+ * from there it must take or throw.
+ *
+ * Throws `invalid`: `unsupported-encoding`, `body-too-large`, `malformed-gzip`, `body-interrupted`, and what `take` throws.
+ * The body is cancelled then.
+ */
+export async function readWindows(
+  body: ReadableStream<Uint8Array> | null,
+  { contentEncoding, bytesMax = BODY_BYTES_MAX, windowBytes = BODY_WINDOW_BYTES }: BodyOptions,
+  take: TakeWindow,
+): Promise<BodyFacts> {
+  const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
+  if (encoding !== 'identity' && encoding !== '' && encoding !== 'gzip') {
+    throw invalid('unsupported-encoding', `content-encoding must be gzip or identity: ${encoding}`, {
+      supported: ['gzip', 'identity'],
+    });
+  }
+  const sent = body === null ? nothing() : chunksOf(body);
+  const hash = incrementalSha256();
+  let bytes = 0;
+  let buffer = new Uint8Array(0);
+  let held = 0;
+  // Three bytes are enough to know a byte order mark.
+  let wanted = Math.max(windowBytes, 3);
+  let started = false;
+
+  function handOn(last: boolean): void {
+    const from = started ? 0 : byteOrderMark(buffer, held);
+    started = true;
+    const taken = from + take(buffer.subarray(from, held), last);
+    assert(taken <= held && (!last || taken === held), 'the last window is taken whole');
+    buffer.copyWithin(0, taken, held);
+    held -= taken;
+    wanted = held + Math.max(windowBytes, Math.min(held, LINE_BYTES_MAX + windowBytes - held));
+  }
+
+  for await (const chunk of encoding === 'gzip' ? gunzip(sent) : sent) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw invalid('body-too-large', `body is larger than ${bytesMax} bytes`, { bytesMax });
+    hash.update(chunk);
+    if (held + chunk.length > buffer.length) {
+      const grown = new Uint8Array(Math.max(held + chunk.length, Math.min(2 * buffer.length, wanted + chunk.length)));
+      grown.set(buffer.subarray(0, held));
+      buffer = grown;
+    }
+    buffer.set(chunk, held);
+    held += chunk.length;
+    if (held >= wanted) handOn(false);
+  }
+  handOn(true);
+  return { bytes, digest: hash.finish() };
+}
+
+function byteOrderMark(buffer: Uint8Array, length: number): number {
+  return length >= 3 && buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf ? 3 : 0;
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** `readAtLeast` is the runtime's own; elsewhere the standard `min` of a read does the same. */
+interface ByobReader {
+  read(view: Uint8Array, options?: { min: number }): Promise<{ done: boolean; value?: Uint8Array }>;
+  readAtLeast?(bytesMin: number, view: Uint8Array): Promise<{ done: boolean; value?: Uint8Array }>;
+  cancel(reason?: unknown): Promise<void>;
+}
+
+type Read = { done: boolean; value?: Uint8Array };
+
+/** Pieces of a stream, in large ones where it is a byte stream: a socket gives 4 KiB at a time, each a round of awaits. */
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { read, cancel } = readerOf(body);
+  try {
+    for (;;) {
+      let piece: Read;
+      try {
+        piece = await read();
+      } catch (cause) {
+        throw invalid('body-interrupted', 'body ended before it was whole', {}, cause);
+      }
+      if (piece.value !== undefined && piece.value.length > 0) yield piece.value;
+      if (piece.done) return;
+    }
+  } finally {
+    // Of no effect on a stream that has ended. Nobody waits: the other side may be gone.
+    cancel().catch(() => {});
+  }
+}
+
+/** A piece is valid until the next is read. */
+function readerOf(body: ReadableStream<Uint8Array>): { read(): Promise<Read>; cancel(): Promise<void> } {
+  let byob: ByobReader;
+  try {
+    byob = body.getReader({ mode: 'byob' }) as unknown as ByobReader;
+  } catch {
+    // Not a byte stream.
+    const reader = body.getReader();
+    return { read: () => reader.read() as Promise<Read>, cancel: () => reader.cancel() };
+  }
+  let view = new Uint8Array(BODY_WINDOW_BYTES);
+  return {
+    async read() {
+      const min = view.length;
+      const piece = await (byob.readAtLeast?.(min, view) ?? byob.read(view, { min }));
+      // The buffer went into the stream and came back as another object.
+      const buffer =
+        piece.value === undefined ? new ArrayBuffer(BODY_WINDOW_BYTES) : (piece.value.buffer as ArrayBuffer);
+      view = new Uint8Array(buffer);
+      return piece;
+    },
+    cancel: () => byob.cancel(),
+  };
+}

@@ -1,0 +1,28 @@
+import type { RowFaultType } from '../../core/columns/fault.ts';
+
+/** Takes what a format finds in a body. A call may throw to end the reading. */
+export interface RowSink {
+  /**
+   * One row, as `JSON.parse` gives it (numbers may be marked text, see `NUMBER_MARK`). `line` counts from 1: the line of
+   * the body, or the element of an array.
+   */
+  row(row: unknown, line: number): void;
+  /** A line that is no row. `text` is its beginning, as far as it can be shown. */
+  fault(line: number, type: RowFaultType, message: string, text?: string): void;
+}
+
+/**
+ * Finds the rows in a body that arrives in windows. Where the windows end makes no difference to what is found.
+ *
+ * A reader is made for one body and keeps what it must know between the windows.
+ */
+export interface RowReader {
+  /**
+   * Takes all rows that are whole in `bytes`, which begin right behind what was consumed so far. Returns how many bytes
+   * are consumed; the rest is given again, with more. `last`: nothing follows, so all is consumed.
+   *
+   * Throws `invalid` for a body that cannot be gone on with: `malformed-body`, `truncated-body`, `trailing-data`,
+   * `malformed-utf8`, `empty-body`, `line-too-long`.
+   */
+  take(bytes: Uint8Array, last: boolean): number;
+}

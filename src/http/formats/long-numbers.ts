@@ -1,0 +1,149 @@
+import { NUMBER_MARK } from '../../core/columns/fault.ts';
+
+/**
+ * Numbers in JSON text whose digits a double does not hold. `JSON.parse` rounds them silently, and its reviver, which
+ * could see the digits, costs eight times the parse. So a window that shows such a number is copied with each of them
+ * turned into marked text (`NUMBER_MARK`); what has no such number, which is nearly everything, pays for one look at
+ * every sixteenth byte.
+ */
+
+/** Which numbers matter. `integers`: whole ones beyond 2^53. `decimals`: also those with 16 digits around a point. */
+export type Digits = 'integers' | 'decimals';
+
+const QUOTE = 0x22;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** What the mark and the quotes around a number look like in JSON text: ASCII, as the window is in UTF-8. */
+const BEFORE = new TextEncoder().encode(`"\\u${NUMBER_MARK.charCodeAt(0).toString(16)}`);
+
+function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= NINE;
+}
+
+/** The text itself when it shows no such number, else a copy in which each is marked text. */
+export function markLongNumbers(bytes: Uint8Array, digits: Digits): Uint8Array {
+  return showsLongNumber(bytes, digits) ? marked(bytes, digits) : bytes;
+}
+
+/**
+ * True when a run of digits may be such a number. A run of 16 covers one of every 16 bytes, and of 16 digits around a
+ * point 8 are in a row. 2^53 is 9007199254740992: 16 digits that begin lower are no matter. Digits right behind a quote
+ * are in a string, those behind a point are a fraction.
+ */
+export function showsLongNumber(bytes: Uint8Array, digits: Digits): boolean {
+  const { length } = bytes;
+  const decimals = digits === 'decimals';
+  const step = decimals ? 8 : 16;
+  let at = step - 1;
+  while (at < length) {
+    if (!isDigit(bytes[at])) {
+      at += step;
+      continue;
+    }
+    let start = at;
+    while (start > 0 && (isDigit(bytes[start - 1]) || (decimals && bytes[start - 1] === POINT))) start--;
+    let end = at + 1;
+    while (end < length && (isDigit(bytes[end]) || (decimals && bytes[end] === POINT))) end++;
+    const before = start === 0 ? 0 : bytes[start - 1];
+    if (end - start >= 16 && before !== QUOTE && before !== POINT && (decimals || isLong(bytes, start, end)))
+      return true;
+    at = end + step - 1;
+  }
+  return false;
+}
+
+/** True for the digits of a whole number that may pass 2^53. */
+function isLong(bytes: Uint8Array, start: number, end: number): boolean {
+  return end - start > 16 || (end - start === 16 && bytes[start] === NINE);
+}
+
+/** The JSON text with each such number outside of strings turned into marked text. Broken JSON stays as broken. */
+function marked(bytes: Uint8Array, digits: Digits): Uint8Array {
+  const { length } = bytes;
+  // A mark adds 8 bytes to at least 16.
+  const out = new Uint8Array(length + (length >> 1) + BEFORE.length + 1);
+  let written = 0;
+  let copied = 0;
+  let at = 0;
+  while (at < length) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === MINUS || isDigit(byte)) {
+      const end = endOfNumber(bytes, at);
+      if (end < 0) {
+        // No JSON number: the parser shall meet it as it is.
+        at++;
+        while (at < length && isDigit(bytes[at])) at++;
+        continue;
+      }
+      if (end - at >= 16 && losesDigits(bytes, at, end, digits) && !isName(bytes, end)) {
+        out.set(bytes.subarray(copied, at), written);
+        written += at - copied;
+        out.set(BEFORE, written);
+        written += BEFORE.length;
+        out.set(bytes.subarray(at, end), written);
+        written += end - at;
+        out[written++] = QUOTE;
+        copied = end;
+      }
+      at = end;
+    } else at++;
+  }
+  out.set(bytes.subarray(copied), written);
+  return out.subarray(0, written + length - copied);
+}
+
+/** Where the string that begins at `at` ends: behind its closing quote, or at the end of the text. */
+export function endOfString(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  let i = at + 1;
+  while (i < length) {
+    const byte = bytes[i];
+    if (byte === QUOTE) return i + 1;
+    i += byte === BACKSLASH ? 2 : 1;
+  }
+  return length;
+}
+
+/** End of a number as the JSON grammar has it; -1 when it is none. */
+function endOfNumber(bytes: Uint8Array, from: number): number {
+  let at = bytes[from] === MINUS ? from + 1 : from;
+  if (!isDigit(bytes[at])) return -1;
+  if (bytes[at] === ZERO) at++;
+  else while (isDigit(bytes[at])) at++;
+  if (bytes[at] === POINT) {
+    if (!isDigit(bytes[++at])) return -1;
+    while (isDigit(bytes[at])) at++;
+  }
+  if ((bytes[at] | 0x20) === 0x65) {
+    at++;
+    if (bytes[at] === 0x2b || bytes[at] === MINUS) at++;
+    if (!isDigit(bytes[at])) return -1;
+    while (isDigit(bytes[at])) at++;
+  }
+  // 012 and 1.2.3: what follows would be taken for the next number.
+  return isDigit(bytes[at]) || bytes[at] === POINT ? -1 : at;
+}
+
+/** True when a double may not hold the digits: those of the whole part, with `decimals` all before the exponent. */
+function losesDigits(bytes: Uint8Array, from: number, end: number, digits: Digits): boolean {
+  const start = bytes[from] === MINUS ? from + 1 : from;
+  let at = start;
+  while (at < end && isDigit(bytes[at])) at++;
+  if (isLong(bytes, start, at)) return true;
+  if (digits === 'integers') return false;
+  while (at < end && (isDigit(bytes[at]) || bytes[at] === POINT)) at++;
+  return at - start >= 16;
+}
+
+/** True when a colon follows: a number in the place of a name, which JSON does not have, must not become one. */
+function isName(bytes: Uint8Array, end: number): boolean {
+  let at = end;
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++;
+  return bytes[at] === COLON;
+}
