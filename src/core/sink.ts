@@ -63,8 +63,8 @@ export interface Sink<Base extends Based, C extends Change> {
   parsePointer(bytes: Uint8Array): number | null;
   /** Parses and checks a version. Throws corrupt when the table cannot be read. Also the check before a write. */
   parseBase(version: number, bytes: Uint8Array, etag: string): Base;
-  /** Keys whose bytes `decide` must see for this base. */
-  needs(change: C, base: Base | null): string[];
+  /** Keys whose bytes `decide` must see for this base and that are not in `seen` yet; asked again until there are none. */
+  needs(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>): string[];
   /** Pure. Every premise is checked here, against the base of this attempt (null: the table has no version). */
   decide(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>, nowMs: number): Decision<Base>;
   /** The change in the chain of the base, if it is there. Asked before every decision and after every write. */

@@ -1,4 +1,4 @@
-import { COMMIT_ATTEMPTS_MAX, FENCE_MS, RACE_BACKOFF } from '../core/base/limits.ts';
+import { COMMIT_ATTEMPTS_MAX, FENCE_MS, NEEDS_ROUNDS_MAX, RACE_BACKOFF } from '../core/base/limits.ts';
 import { backoffMs } from '../core/commit/backoff.ts';
 import { classify, isFresh, type Look, type WriteAnswer } from '../core/commit/outcome.ts';
 import type { Based, Change, Decision, Found, Sink } from '../core/sink.ts';
@@ -71,7 +71,8 @@ export class Committer<Base extends Based, C extends Change> {
         const decision = await this.#decide(change, base, reopened);
         if (decision.kind === 'settled') return await this.#settled(base as Base, decision.found, superseded);
         if (decision.kind === 'again') return { outcome: 'again', base, reason: decision.reason };
-        if (decision.kind === 'refused') return { outcome: 'refused', base, type: decision.type, message: decision.message };
+        if (decision.kind === 'refused')
+          return { outcome: 'refused', base, type: decision.type, message: decision.message };
 
         const target = (base?.version ?? 0) + 1;
         note(target);
@@ -133,12 +134,16 @@ export class Committer<Base extends Based, C extends Change> {
     if (found !== null) return { kind: 'settled', found };
     if (open !== null && open.base?.version === base?.version && open.base?.etag === base?.etag) return open.decision;
     const seen = new Map<string, Uint8Array>();
-    await runBounded(
-      this.#sink.needs(change, base).map((key) => async () => {
-        const stored = await persevere(this.#ports, () => this.#ports.store.get(key));
-        if (stored !== null) seen.set(key, stored.bytes);
-      }),
-    );
+    for (let round = 0; round < NEEDS_ROUNDS_MAX; round++) {
+      const needs = this.#sink.needs(change, base, seen);
+      if (needs.length === 0) break;
+      await runBounded(
+        needs.map((key) => async () => {
+          const stored = await persevere(this.#ports, () => this.#ports.store.get(key));
+          if (stored !== null) seen.set(key, stored.bytes);
+        }),
+      );
+    }
     return this.#sink.decide(change, base, seen, this.#ports.clock.now());
   }
 
@@ -148,10 +153,7 @@ export class Committer<Base extends Based, C extends Change> {
     return confirmation.holds();
   }
 
-  async #write(
-    version: number,
-    bytes: Uint8Array,
-  ): Promise<{ answer: WriteAnswer; etag: string; error: unknown }> {
+  async #write(version: number, bytes: Uint8Array): Promise<{ answer: WriteAnswer; etag: string; error: unknown }> {
     let created: Created;
     try {
       created = await this.#ports.store.putIfAbsent(this.#sink.versionKey(version), bytes);
@@ -165,7 +167,10 @@ export class Committer<Base extends Based, C extends Change> {
   }
 
   /** Reads the newest version by listing and looks for the commit in its chain. */
-  async #look(change: C, target: number): Promise<{ look: Look; base: Base | null; found: Found | null; error: unknown }> {
+  async #look(
+    change: C,
+    target: number,
+  ): Promise<{ look: Look; base: Base | null; found: Found | null; error: unknown }> {
     try {
       const base = await this.#loader.newest();
       if (base === null) return { look: 'missing', base, found: null, error: null };

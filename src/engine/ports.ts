@@ -1,3 +1,4 @@
+import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import type { Receipt } from '../core/batch/receipt.ts';
 
@@ -33,23 +34,6 @@ export type Mark =
   | 'ledger-lost'
   | 'ledger-restored'
   | 'table-replaced';
-
-/** One accepted batch as the ledger keeps it. `sequence` is the own app's epoch, fixed at accept. */
-export interface Frame {
-  sequence: number;
-  /** Hex of the batch's digest, for idempotency. */
-  digest: string;
-  batchId: string | null;
-  schemaId: number;
-  rows: number;
-  /** Partitions the batch falls into, under the spec it was admitted with. */
-  partitions: number;
-  /** Encoded typed columns (core/columns/frame.ts). */
-  body: Uint8Array;
-}
-
-/** A batch before the ledger numbered it. */
-export type NewFrame = Omit<Frame, 'sequence'>;
 
 /** What the flush policy and status need to know of the buffer. */
 export interface BufferState {
@@ -113,7 +97,14 @@ export interface ErrorRecord {
 
 /** How an intent ended. Frames from `first` to `last` leave the buffer in the same transaction. */
 export type Settlement =
-  | { outcome: 'committed'; snapshotId: bigint | null; version: number; tableUuid: string; committedMs: number; rows: number }
+  | {
+      outcome: 'committed';
+      snapshotId: bigint | null;
+      version: number;
+      tableUuid: string;
+      committedMs: number;
+      rows: number;
+    }
   | { outcome: 'refused'; type: string; message: string; atMs: number };
 
 /**

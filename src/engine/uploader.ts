@@ -46,6 +46,9 @@ export async function runBounded(tasks: readonly (() => Promise<unknown>)[]): Pr
 }
 
 /** Tasks that create each object. `exists` is success: such keys are made of their content. */
-export function uploadTasks(ports: { store: Store; clock: Clock; random: Random }, uploads: readonly Upload[]): (() => Promise<unknown>)[] {
+export function uploadTasks(
+  ports: { store: Store; clock: Clock; random: Random },
+  uploads: readonly Upload[],
+): (() => Promise<unknown>)[] {
   return uploads.map((upload) => () => persevere(ports, () => ports.store.putIfAbsent(upload.key, upload.bytes)));
 }

@@ -1,18 +1,17 @@
 import { assert } from '../core/base/assert.ts';
 import { concat } from '../core/base/bytes.ts';
 import { RECEIPTS_MAX, ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
+import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../core/batch/intent.ts';
 import type { Receipt } from '../core/batch/receipt.ts';
 import type {
   BufferState,
   CommitRecord,
   ErrorRecord,
-  Frame,
   FrameRange,
   KnownTable,
   Ledger,
   LedgerState,
-  NewFrame,
   OpenIntent,
   Settlement,
 } from '../engine/ports.ts';
@@ -59,16 +58,31 @@ export class SqlLedger implements Ledger {
       ledgerId,
     );
     this.#row = this.#sql.exec<StateRow>('SELECT * FROM ledger').one();
-    for (const row of this.#sql.exec<HeaderRow>('SELECT position, part, accepted_ms, frames FROM frame_groups ORDER BY position')) {
+    for (const row of this.#sql.exec<HeaderRow>(
+      'SELECT position, part, accepted_ms, frames FROM frame_groups ORDER BY position',
+    )) {
       if (row.part > 0) this.#groups[this.#groups.length - 1].parts++;
-      else this.#groups.push({ position: row.position, parts: 1, acceptedMs: row.accepted_ms, frames: JSON.parse(row.frames) });
+      else
+        this.#groups.push({
+          position: row.position,
+          parts: 1,
+          acceptedMs: row.accepted_ms,
+          frames: JSON.parse(row.frames),
+        });
     }
     this.#count();
-    const open = this.#sql.exec<IntentRow>("SELECT body, targets, failures, retry_ms FROM intents WHERE kind = 'append'").toArray()[0];
+    const open = this.#sql
+      .exec<IntentRow>("SELECT body, targets, failures, retry_ms FROM intents WHERE kind = 'append'")
+      .toArray()[0];
     this.#intent =
       open === undefined
         ? null
-        : { intent: parseIntent(open.body), targets: JSON.parse(open.targets), failures: open.failures, retryMs: open.retry_ms };
+        : {
+            intent: parseIntent(open.body),
+            targets: JSON.parse(open.targets),
+            failures: open.failures,
+            retryMs: open.retry_ms,
+          };
   }
 
   state(): LedgerState {
@@ -125,22 +139,21 @@ export class SqlLedger implements Ledger {
   }
 
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
-    let range: FrameRange | null = null;
+    const taken = { first: 0, last: 0, rows: 0, bytes: 0 };
     let partitions = 0;
     for (const frame of this.#headers()) {
-      if (range === null) {
-        range = { first: frame.sequence, last: frame.sequence, rows: frame.rows, bytes: frame.bytes };
-      } else {
-        const fits =
-          range.rows + frame.rows <= bounds.rowsMax &&
-          range.bytes + frame.bytes <= bounds.bytesMax &&
-          partitions + frame.partitions <= bounds.partitionsMax;
-        if (!fits) break;
-        range = { ...range, last: frame.sequence, rows: range.rows + frame.rows, bytes: range.bytes + frame.bytes };
-      }
+      const fits =
+        taken.rows + frame.rows <= bounds.rowsMax &&
+        taken.bytes + frame.bytes <= bounds.bytesMax &&
+        partitions + frame.partitions <= bounds.partitionsMax;
+      if (taken.first === 0) taken.first = frame.sequence;
+      else if (!fits) break;
+      taken.last = frame.sequence;
+      taken.rows += frame.rows;
+      taken.bytes += frame.bytes;
       partitions += frame.partitions;
     }
-    return range;
+    return taken.first === 0 ? null : taken;
   }
 
   frames(first: number, last: number): Frame[] {
@@ -153,7 +166,8 @@ export class SqlLedger implements Ledger {
       let at = 0;
       for (const header of group.frames) {
         const { bytes, ...rest } = header;
-        if (header.sequence >= first && header.sequence <= last) frames.push({ ...rest, body: body.subarray(at, at + bytes) });
+        if (header.sequence >= first && header.sequence <= last)
+          frames.push({ ...rest, body: body.subarray(at, at + bytes) });
         at += bytes;
       }
     }
@@ -312,7 +326,10 @@ export class SqlLedger implements Ledger {
       };
       row.last_commit = JSON.stringify(commit);
       row.table_uuid = settlement.tableUuid;
-      row.table_version = Math.max(row.table_uuid === this.#row.table_uuid ? (row.table_version ?? 0) : 0, settlement.version);
+      row.table_version = Math.max(
+        row.table_uuid === this.#row.table_uuid ? (row.table_version ?? 0) : 0,
+        settlement.version,
+      );
     } else {
       const error: ErrorRecord = { type: settlement.type, message: settlement.message, atMs: settlement.atMs };
       row.last_error = JSON.stringify(error);
@@ -358,7 +375,10 @@ export class SqlLedger implements Ledger {
     this.#groups =
       split === null || rest === null
         ? kept
-        : [{ ...split.group, parts: Math.max(1, Math.ceil(rest.length / ROW_BLOB_BYTES_MAX)), frames: split.keep }, ...kept];
+        : [
+            { ...split.group, parts: Math.max(1, Math.ceil(rest.length / ROW_BLOB_BYTES_MAX)), frames: split.keep },
+            ...kept,
+          ];
     this.#count();
   }
 

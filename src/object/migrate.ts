@@ -12,11 +12,16 @@ const MIGRATIONS: readonly string[] = [ledger];
 export function migrate(storage: DurableObjectStorage): void {
   const { sql } = storage;
   storage.transactionSync(() => {
-    sql.exec('CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL)');
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL)',
+    );
     const rows = sql.exec<{ version: number }>('SELECT version FROM schema_version').toArray();
     const version = rows[0]?.version ?? 0;
     if (version > MIGRATIONS.length) {
-      throw unavailable('ledger-newer', `ledger was written by a newer build: version=${version} known=${MIGRATIONS.length}`);
+      throw unavailable(
+        'ledger-newer',
+        `ledger was written by a newer build: version=${version} known=${MIGRATIONS.length}`,
+      );
     }
     if (version === MIGRATIONS.length) return;
     for (const migration of MIGRATIONS.slice(version)) sql.exec(migration);

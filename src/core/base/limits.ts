@@ -203,3 +203,28 @@ export const SUMMARY_VALUE_BYTES_MAX = 4096;
 
 /** Characters of a namespace or table name. Keys stay far below the store's 1,024 bytes. */
 export const NAME_LENGTH_MAX = 128;
+
+/** Flushes one run makes before it hands back to the alarm: a full buffer takes about four. */
+export const FLUSHES_PER_RUN_MAX = 16;
+
+/** Runs of one create, attach or drop whose outcome stays open, a second apart, before the caller is told so. */
+export const ADMIN_TRIES_MAX = 5;
+
+/** Objects looked at when a foreign table's newest metadata file is searched. */
+export const METADATA_FILES_LISTED_MAX = 10_000;
+
+/** Rounds in which a decision may ask for further objects: a manifest list, then its manifests. */
+export const NEEDS_ROUNDS_MAX = 3;
+
+/** Tables on one page of the listing; each costs two to three reads. */
+export const LIST_TABLES_MAX = 200;
+
+/** Body of a table's definition: a schema of some thousand fields. */
+export const DEFINITION_BYTES_MAX = 1024 * 1024;
+
+/** Length of a batch id. */
+export const BATCH_ID_LENGTH_MAX = 255;
+
+/** How long a Worker uses what an object told about its table, and of how many tables it remembers it. */
+export const INGEST_VIEW_MS = 5_000;
+export const INGEST_VIEWS_MAX = 1_000;

@@ -1,6 +1,7 @@
 import { corrupt, rejected } from '../base/errors.ts';
 import { EPOCHS_BYTES_MAX } from '../base/limits.ts';
 import { ancestors } from '../iceberg/snapshot.ts';
+import { SUMMARY_KEYS } from '../iceberg/summary.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 
 /**
@@ -8,9 +9,6 @@ import type { TableMetadata } from '../iceberg/types.ts';
  * commit of ours carries it on. It is read along the ancestry, so that a rollback takes progress back with the rows.
  */
 export type Epochs = ReadonlyMap<string, bigint>;
-
-/** Summary key of the complete map. */
-export const EPOCHS_KEY = 'sluice.epochs';
 
 /** Table property that mirrors main's map, for when expiry or foreign commits cut the carrying ancestor off. */
 export const EPOCHS_MIRROR_KEY = 'sluice.epochs-main';
@@ -32,7 +30,8 @@ export function serializeEpochs(epochs: Epochs): string {
 
 /** @throws corrupt `epochs-corrupt` */
 export function parseEpochs(text: string): Epochs {
-  const broken = (cause?: unknown) => corrupt('epochs-corrupt', `progress map cannot be read: ${text.slice(0, 100)}`, {}, cause);
+  const broken = (cause?: unknown) =>
+    corrupt('epochs-corrupt', `progress map cannot be read: ${text.slice(0, 100)}`, {}, cause);
   let raw: unknown;
   try {
     raw = JSON.parse(text);
@@ -58,7 +57,7 @@ export function readEpochs(metadata: TableMetadata): Epochs {
   let head: bigint | null = null;
   for (const snapshot of ancestors(metadata, current)) {
     head ??= snapshot['sequence-number'];
-    const carried = snapshot.summary[EPOCHS_KEY];
+    const carried = snapshot.summary[SUMMARY_KEYS.epochs];
     if (carried !== undefined) return parseEpochs(carried);
   }
   const mirror = parseMirror(metadata.properties[EPOCHS_MIRROR_KEY]);

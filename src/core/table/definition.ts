@@ -1,7 +1,13 @@
 import { invalid } from '../base/errors.ts';
 import { assignFreshIds, checkNewColumnNames, fieldByName, parseSchema, sameSchema } from '../iceberg/schema.ts';
 import type { PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
-import { type Chunk, checkProperties, SLUICE_FORMAT_VERSION, TIMELAKE_FORMAT_VERSION, tableSettings } from './properties.ts';
+import {
+  type Chunk,
+  checkProperties,
+  SLUICE_FORMAT_VERSION,
+  TIMELAKE_FORMAT_VERSION,
+  tableSettings,
+} from './properties.ts';
 
 /** What a client asks for when it creates a table. */
 export interface TableDefinition {

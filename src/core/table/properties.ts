@@ -8,6 +8,7 @@ import {
   PROPERTIES_MAX,
   PROPERTY_BYTES_MAX,
 } from '../base/limits.ts';
+import { checkedProperties } from '../iceberg/properties.ts';
 
 /**
  * Table properties as this service reads and checks them. A bad value of a `timelake.*` key makes the whole table
@@ -34,7 +35,8 @@ const flushInterval: Check = (value) => {
   const seconds = parseDuration(value);
   return seconds === null || seconds * 1000 < FLUSH_INTERVAL_MIN_MS || seconds > 3600 ? null : formatDuration(seconds);
 };
-const flushRows: Check = (value) => (count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null);
+const flushRows: Check = (value) =>
+  count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null;
 const flushBytes: Check = (value) =>
   count(value) !== null && Number(value) <= FLUSH_BYTES_DEFAULT ? String(Number(value)) : null;
 
@@ -65,7 +67,10 @@ export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = 
   ['sluice.flush-interval', { check: flushInterval, meaning: 'longest age of a buffered row (1s to 1h, default 10s)' }],
   ['sluice.flush-rows', { check: flushRows, meaning: 'buffered rows that start a flush (default and most 100000)' }],
   ['sluice.flush-bytes', { check: flushBytes, meaning: 'buffered bytes that start a flush (default and most 16 MiB)' }],
-  ['sluice.epoch-unit', { check: oneOf('s', 'ms', 'us', 'ns'), meaning: 'unit of numbers in timestamp columns (default ms)' }],
+  [
+    'sluice.epoch-unit',
+    { check: oneOf('s', 'ms', 'us', 'ns'), meaning: 'unit of numbers in timestamp columns (default ms)' },
+  ],
   [
     'sluice.parquet-encodings',
     { check: oneOf('auto', 'compatible'), meaning: 'compatible: only PLAIN and dictionary, for old Spark readers' },
@@ -99,7 +104,7 @@ export function checkProperties(given: Record<string, unknown>): Record<string, 
     const setting = SETTINGS.get(key);
     if (setting === undefined) {
       if (key.startsWith('timelake.') || key.startsWith('sluice.')) throw fail('is unknown');
-      checked.push([name, value]);
+      checked.push(...Object.entries(checkedProperties({ [name]: value })));
       continue;
     }
     const normal = setting.check(value.trim());
@@ -143,7 +148,8 @@ export const TIMELAKE_FORMAT_VERSION = '0.3.0';
 export function tableSettings(properties: Record<string, string>): TableSettings {
   const read = (key: string, fallback: string): string => {
     const value = properties[key];
-    return (value === undefined ? null : (SETTINGS.get(key)?.check(value.trim()) ?? null)) ?? fallback;
+    if (value === undefined) return fallback;
+    return SETTINGS.get(key)?.check(value.trim()) ?? fallback;
   };
   const seriesKey = (properties['timelake.series-key'] ?? '').split(',').filter((name) => name !== '');
   const chunk = properties['timelake.chunk-interval'];

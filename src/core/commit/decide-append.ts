@@ -1,0 +1,170 @@
+import { fromHex, utf8 } from '../base/bytes.ts';
+import { corrupt } from '../base/errors.ts';
+import { contentName, syncMarker } from '../base/ids.ts';
+import { EPOCHS_MIRROR_KEY, ownApp, readEpochs, serializeEpochs, serializeMirror } from '../batch/epochs.ts';
+import { manifestListName } from '../iceberg/locations.ts';
+import { writeManifestList } from '../iceberg/manifest-list.ts';
+import { readManifest } from '../iceberg/manifest-read.ts';
+import { serializeMetadata } from '../iceberg/metadata.ts';
+import { currentSnapshot, MAIN } from '../iceberg/snapshot.ts';
+import { type Counts, carryForward, NO_COUNTS, type Totals, totalsAfter, totalsFrom } from '../iceberg/summary.ts';
+import type { ManifestFile, Snapshot } from '../iceberg/types.ts';
+import { applyUpdates } from '../iceberg/updates.ts';
+import type { Decision } from '../sink.ts';
+import { tableSettings } from '../table/properties.ts';
+import { type IcebergBase, manifestsOf } from './iceberg-base.ts';
+import type { AppendOperation } from './operation.ts';
+import type { SinkContext } from './sink-context.ts';
+
+/**
+ * An append against one base. The premises, in order: the table is the one the rows were accepted for; none of the
+ * rows is committed already (ranges are compared: a predecessor may have committed a part); the files were made for
+ * the schema, spec and order that still stand. Only then the snapshot.
+ */
+export function decideAppend(
+  context: SinkContext,
+  operation: AppendOperation,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+  nowMs: number,
+): Decision<IcebergBase> {
+  const { intent } = operation;
+  if (base === null) return { kind: 'refused', type: 'table-gone', message: 'table has no version in the store' };
+  const { metadata } = base;
+  if (metadata['table-uuid'] !== intent.tableUuid) {
+    const type = tableSettings(metadata.properties).dropped ? 'table-dropped' : 'table-replaced';
+    return { kind: 'refused', type, message: `table is not the one that took the rows: ${metadata['table-uuid']}` };
+  }
+  const app = ownApp(intent.ledgerId);
+  const epochs = readEpochs(metadata);
+  if ((epochs.get(app) ?? 0n) >= operation.first) return { kind: 'again', reason: 'a part is committed already' };
+  const stands =
+    metadata['current-schema-id'] === operation.schemaId &&
+    metadata['default-spec-id'] === operation.specId &&
+    metadata['default-sort-order-id'] === operation.sortOrderId;
+  if (!stands) return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
+
+  const parent = currentSnapshot(metadata);
+  const sequenceNumber = metadata['last-sequence-number'] + 1n;
+  const carried = manifestsOf(base, seen, context.keyOf, context.deflate);
+  const manifests = [operation.manifest(sequenceNumber), ...carried.filter(hasLiveFiles)];
+  const listBytes = writeManifestList({
+    snapshotId: intent.snapshotId,
+    parentSnapshotId: parent?.['snapshot-id'] ?? null,
+    sequenceNumber,
+    manifests,
+    syncMarker: syncMarker(seedOf(intent.commitId), `list-${base.version}`, context.digest),
+    deflate: context.deflate,
+  });
+  const listName = manifestListName(intent.snapshotId, contentName(intent.timeMs, context.digest([listBytes])));
+  const counts: Counts = {
+    ...NO_COUNTS,
+    addedDataFiles: BigInt(operation.added.files),
+    addedRecords: BigInt(operation.added.records),
+    addedFilesSize: BigInt(operation.added.bytes),
+    changedPartitionCount: BigInt(operation.added.partitions),
+  };
+  const after = new Map(epochs).set(app, operation.last);
+  const timeMs = Math.max(nowMs, metadata['last-updated-ms'] + 1);
+  const snapshot: Snapshot = {
+    'snapshot-id': intent.snapshotId,
+    ...(parent === null ? {} : { 'parent-snapshot-id': parent['snapshot-id'] }),
+    'sequence-number': sequenceNumber,
+    'timestamp-ms': timeMs,
+    'manifest-list': `${context.location}/metadata/${listName}`,
+    summary: carryForward({
+      operation: 'append',
+      counts,
+      totals: totals(context, base, carried, seen, counts),
+      parents: [],
+      commitId: intent.commitId,
+      epochs: serializeEpochs(after),
+      // An index is only extended by who has read it; a stale one would answer wrongly, so it is left out.
+      lastValueIndex: null,
+      batchId: operation.batchId,
+    }),
+    'schema-id': operation.schemaId,
+  };
+  const next = applyUpdates(
+    metadata,
+    [
+      { action: 'add-snapshot', snapshot },
+      { action: 'set-snapshot-ref', 'ref-name': MAIN, type: 'branch', 'snapshot-id': intent.snapshotId },
+      {
+        action: 'set-properties',
+        updates: { [EPOCHS_MIRROR_KEY]: serializeMirror(intent.snapshotId, sequenceNumber, after) },
+      },
+    ],
+    { nowMs: timeMs, previousMetadataLocation: context.versionLocation(base.version) },
+  );
+  return {
+    kind: 'proceed',
+    uploads: [{ key: context.keyOf(`${context.location}/metadata/${listName}`), bytes: listBytes }],
+    bytes: utf8(serializeMetadata(next)),
+    next: (etag) => ({ version: base.version + 1, etag, metadata: next, manifests }),
+  };
+}
+
+/** Keys that the decision reads: the parent's manifest list, and its manifests where its totals must be counted. */
+export function appendNeeds(
+  context: SinkContext,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+): string[] {
+  const parent = base === null ? null : currentSnapshot(base.metadata);
+  if (base === null || parent === null) return [];
+  const listKey = context.keyOf(parent['manifest-list']);
+  if (base.manifests === null && !seen.has(listKey)) return [listKey];
+  if (totalsAfter(parent.summary, NO_COUNTS).missing.length === 0) return [];
+  return manifestsOf(base, seen, context.keyOf, context.deflate)
+    .map((manifest) => context.keyOf(manifest.manifestPath))
+    .filter((key) => !seen.has(key));
+}
+
+function totals(
+  context: SinkContext,
+  base: IcebergBase,
+  manifests: readonly ManifestFile[],
+  seen: ReadonlyMap<string, Uint8Array>,
+  counts: Counts,
+): Totals {
+  const parent = currentSnapshot(base.metadata);
+  const stated = totalsAfter(parent?.summary ?? null, counts);
+  if (stated.missing.length === 0) return stated.totals;
+  const counted: Totals = {
+    dataFiles: 0n,
+    records: 0n,
+    filesSize: 0n,
+    deleteFiles: 0n,
+    positionDeletes: 0n,
+    equalityDeletes: 0n,
+  };
+  for (const manifest of manifests) {
+    const bytes = seen.get(context.keyOf(manifest.manifestPath));
+    if (bytes === undefined) {
+      throw corrupt('manifest-missing', `manifest of the current snapshot is missing: ${manifest.manifestPath}`);
+    }
+    for (const { status, dataFile } of readManifest(bytes, { deflate: context.deflate, row: manifest }).entries) {
+      if (status === 2) continue;
+      counted.filesSize += dataFile.fileSizeInBytes;
+      if (dataFile.content === 0) {
+        counted.dataFiles += 1n;
+        counted.records += dataFile.recordCount;
+      } else {
+        counted.deleteFiles += 1n;
+        if (dataFile.content === 1) counted.positionDeletes += dataFile.recordCount;
+        else counted.equalityDeletes += dataFile.recordCount;
+      }
+    }
+  }
+  return totalsFrom(counted, counts);
+}
+
+/** A manifest of deleted entries alone belongs to the snapshot that deleted them (E3). */
+function hasLiveFiles(manifest: ManifestFile): boolean {
+  return manifest.addedFilesCount + manifest.existingFilesCount > 0;
+}
+
+function seedOf(commitId: string): Uint8Array {
+  return fromHex(commitId) ?? new Uint8Array(16);
+}

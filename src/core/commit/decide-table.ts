@@ -1,0 +1,104 @@
+import { utf8 } from '../base/bytes.ts';
+import {
+  currentSchema,
+  defaultSortOrder,
+  defaultSpec,
+  newTableMetadata,
+  serializeMetadata,
+} from '../iceberg/metadata.ts';
+import type { TableMetadata } from '../iceberg/types.ts';
+import { applyUpdates } from '../iceberg/updates.ts';
+import type { Decision } from '../sink.ts';
+import { tableSettings } from '../table/properties.ts';
+import type { IcebergBase } from './iceberg-base.ts';
+import type { AttachOperation, CreateOperation, DropOperation } from './operation.ts';
+import type { SinkContext } from './sink-context.ts';
+
+/** The property that marks a tombstone. */
+export const DROPPED_KEY = 'sluice.dropped';
+
+/** A new table where there is none, or on top of a tombstone, whose numbering goes on. */
+export function decideCreate(
+  context: SinkContext,
+  operation: CreateOperation,
+  base: IcebergBase | null,
+  nowMs: number,
+): Decision<IcebergBase> {
+  if (base !== null && !isDropped(base)) {
+    return { kind: 'refused', type: 'table-exists', message: 'a table is at this place' };
+  }
+  const { layout, uuid, location } = operation;
+  const timeMs = Math.max(nowMs, (base?.metadata['last-updated-ms'] ?? 0) + 1);
+  const fresh = newTableMetadata({ uuid, location, ...layout, nowMs: timeMs });
+  return write(base, continued(context, fresh, base));
+}
+
+/** Marks the table as served; a table of another layout becomes version 1 with its own file as predecessor. */
+export function decideAttach(
+  context: SinkContext,
+  operation: AttachOperation,
+  base: IcebergBase | null,
+  nowMs: number,
+): Decision<IcebergBase> {
+  const { foreign, properties } = operation;
+  if (base !== null && isDropped(base)) return { kind: 'refused', type: 'unknown-table', message: 'table was dropped' };
+  if (base !== null && foreign !== null) {
+    return { kind: 'refused', type: 'table-exists', message: 'a table with versions of its own is at this place' };
+  }
+  const metadata = base?.metadata ?? foreign?.metadata;
+  if (metadata === undefined) return { kind: 'refused', type: 'unknown-table', message: 'table does not exist' };
+  const previous = base === null ? foreign?.location : context.versionLocation(base.version);
+  const next = applyUpdates(metadata, [{ action: 'set-properties', updates: properties }], {
+    nowMs,
+    previousMetadataLocation: previous ?? null,
+  });
+  return write(base, next);
+}
+
+/** A last valid version: readers see an empty table, stale writers another uuid, and the numbering stays taken. */
+export function decideDrop(
+  context: SinkContext,
+  operation: DropOperation,
+  base: IcebergBase | null,
+  nowMs: number,
+): Decision<IcebergBase> {
+  if (base === null || isDropped(base) || base.metadata['table-uuid'] !== operation.tableUuid) {
+    return { kind: 'refused', type: 'unknown-table', message: 'table does not exist any more' };
+  }
+  const { metadata } = base;
+  const tombstone = newTableMetadata({
+    uuid: operation.uuid,
+    location: metadata.location,
+    schema: currentSchema(metadata),
+    spec: defaultSpec(metadata),
+    sortOrder: defaultSortOrder(metadata),
+    properties: { ...metadata.properties, [DROPPED_KEY]: 'true' },
+    nowMs: Math.max(nowMs, metadata['last-updated-ms'] + 1),
+  });
+  return write(base, continued(context, tombstone, base));
+}
+
+/** Whether a base is a tombstone. */
+export function isDropped(base: IcebergBase): boolean {
+  return tableSettings(base.metadata.properties).dropped;
+}
+
+/** The chain goes on: each version names its predecessor, across a drop and a re-creation too. */
+function continued(context: SinkContext, metadata: TableMetadata, base: IcebergBase | null): TableMetadata {
+  if (base === null) return metadata;
+  const entry = {
+    'timestamp-ms': base.metadata['last-updated-ms'],
+    'metadata-file': context.versionLocation(base.version),
+  };
+  return { ...metadata, 'metadata-log': [entry] };
+}
+
+function write(base: IcebergBase | null, metadata: TableMetadata): Decision<IcebergBase> {
+  const version = (base?.version ?? 0) + 1;
+  return {
+    kind: 'proceed',
+    uploads: [],
+    bytes: utf8(serializeMetadata(metadata)),
+    next: (etag) => ({ version, etag, metadata, manifests: metadata.snapshots.length === 0 ? [] : null }),
+  };
+}

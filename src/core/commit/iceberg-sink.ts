@@ -1,0 +1,128 @@
+import { unreachable } from '../base/assert.ts';
+import { textOf, utf8 } from '../base/bytes.ts';
+import type { Deflate, Digest } from '../base/codecs.ts';
+import { corrupt } from '../base/errors.ts';
+import {
+  metadataKey,
+  parseVersionHint,
+  versionHintKey,
+  versionHintText,
+  versionOfMetadata,
+  versionPrefix,
+} from '../iceberg/locations.ts';
+import { parseMetadata } from '../iceberg/metadata.ts';
+import { currentSnapshot } from '../iceberg/snapshot.ts';
+import type { Decision, Found, Sink } from '../sink.ts';
+import { tableSettings } from '../table/properties.ts';
+import { appendNeeds, decideAppend } from './decide-append.ts';
+import { decideAttach, decideCreate, decideDrop } from './decide-table.ts';
+import { findCommit, type IcebergBase } from './iceberg-base.ts';
+import type { Operation } from './operation.ts';
+import type { SinkContext } from './sink-context.ts';
+
+/** Iceberg format version 2 in the Hadoop layout, behind the driver's seam. */
+export class IcebergSink implements Sink<IcebergBase, Operation> {
+  readonly versionPrefix: string;
+  readonly pointerKey: string;
+  readonly #prefix: string;
+  readonly #context: SinkContext;
+
+  /** `prefix`: the key prefix of the table's folder, `location`: the same as metadata names it; neither ends in "/". */
+  constructor(place: { location: string; prefix: string }, codecs: { deflate: Deflate; digest: Digest }) {
+    const { location, prefix } = place;
+    this.#prefix = prefix;
+    this.versionPrefix = versionPrefix(prefix);
+    this.pointerKey = versionHintKey(prefix);
+    this.#context = {
+      location,
+      deflate: codecs.deflate,
+      digest: codecs.digest,
+      keyOf(path) {
+        if (!path.startsWith(`${location}/`)) {
+          throw corrupt('foreign-location', `table refers to a file outside its folder: ${path}`);
+        }
+        return prefix + path.slice(location.length);
+      },
+      versionLocation: (version) => metadataKey(location, version),
+    };
+  }
+
+  versionKey(version: number): string {
+    return metadataKey(this.#prefix, version);
+  }
+
+  versionOf(key: string): number | null {
+    return key.startsWith(this.versionPrefix) ? versionOfMetadata(key) : null;
+  }
+
+  pointer(version: number): Uint8Array {
+    return utf8(versionHintText(version));
+  }
+
+  parsePointer(bytes: Uint8Array): number | null {
+    // Written by others too: longer than any number is no version.
+    return bytes.length > 64 ? null : parseVersionHint(new TextDecoder().decode(bytes));
+  }
+
+  parseBase(version: number, bytes: Uint8Array, etag: string): IcebergBase {
+    const metadata = parseMetadata(textOf(bytes));
+    if (metadata.location !== this.#context.location) {
+      throw corrupt(
+        'location-moved',
+        `table says it lies elsewhere: location=${metadata.location} expected=${this.#context.location}`,
+      );
+    }
+    return { version, etag, metadata, manifests: currentSnapshot(metadata) === null ? [] : null };
+  }
+
+  needs(operation: Operation, base: IcebergBase | null, seen: ReadonlyMap<string, Uint8Array>): string[] {
+    return operation.kind === 'append' ? appendNeeds(this.#context, base, seen) : [];
+  }
+
+  decide(
+    operation: Operation,
+    base: IcebergBase | null,
+    seen: ReadonlyMap<string, Uint8Array>,
+    nowMs: number,
+  ): Decision<IcebergBase> {
+    switch (operation.kind) {
+      case 'append':
+        return decideAppend(this.#context, operation, base, seen, nowMs);
+      case 'create':
+        return decideCreate(this.#context, operation, base, nowMs);
+      case 'attach':
+        return decideAttach(this.#context, operation, base, nowMs);
+      case 'drop':
+        return decideDrop(this.#context, operation, base, nowMs);
+      default:
+        return unreachable(operation);
+    }
+  }
+
+  find(operation: Operation, base: IcebergBase): Found | null {
+    const { metadata } = base;
+    switch (operation.kind) {
+      case 'append':
+        return findCommit(base, operation.intent.commitId);
+      case 'create':
+      case 'drop':
+        // Changes without a snapshot are found by the table uuid they gave.
+        return metadata['table-uuid'] === operation.uuid ? { snapshotId: null, version: base.version } : null;
+      case 'attach': {
+        const { served, dropped } = tableSettings(metadata.properties);
+        return served && !dropped ? { snapshotId: null, version: base.version } : null;
+      }
+      default:
+        return unreachable(operation);
+    }
+  }
+
+  refersTo(base: IcebergBase, key: string): boolean {
+    return base.metadata.snapshots.some((snapshot) => this.#context.keyOf(snapshot['manifest-list']) === key);
+  }
+
+  /** A commit by its id alone, for an intent whose files are not made again yet. */
+  findCommit(base: IcebergBase, commitId: string): Found | null {
+    return findCommit(base, commitId);
+  }
+}

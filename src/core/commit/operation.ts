@@ -1,0 +1,50 @@
+import type { Intent } from '../batch/intent.ts';
+import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
+import type { Change } from '../sink.ts';
+import type { TableLayout } from '../table/definition.ts';
+
+/** Rows of one flush, encoded and described once; every attempt reuses the files. */
+export interface AppendOperation extends Change {
+  kind: 'append';
+  intent: Intent;
+  /** Highest own epoch of the frames inside; their lowest is above the watermark that the preparation saw. */
+  last: bigint;
+  first: bigint;
+  /** Premises: what the files were made for. */
+  schemaId: number;
+  specId: number;
+  sortOrderId: number;
+  /** The manifest's row without what the commit gives it: its entries inherit the sequence number. */
+  manifest: (sequenceNumber: bigint) => ManifestFile;
+  added: { files: number; records: number; bytes: number; partitions: number };
+  /** Written for the engine when the commit holds exactly one batch and that batch has an id. */
+  batchId: string | null;
+}
+
+/** A new table, at version 1 or on top of a tombstone. */
+export interface CreateOperation extends Change {
+  kind: 'create';
+  /** The new table's uuid: what the commit is found by. */
+  uuid: string;
+  location: string;
+  layout: TableLayout;
+}
+
+/** Takes over a table that somebody else made: marks it as served, and gives it a Hadoop version where it has none. */
+export interface AttachOperation extends Change {
+  kind: 'attach';
+  /** Metadata of a table that is not in `vN` layout, and where it was read; null when it is. */
+  foreign: { metadata: TableMetadata; location: string } | null;
+  properties: Record<string, string>;
+}
+
+/** Ends a table: a last valid version with a new uuid and no snapshots. */
+export interface DropOperation extends Change {
+  kind: 'drop';
+  /** The table to drop; another one at its place is left alone. */
+  tableUuid: string;
+  /** Uuid of the tombstone: what the commit is found by. */
+  uuid: string;
+}
+
+export type Operation = AppendOperation | CreateOperation | AttachOperation | DropOperation;

@@ -1,0 +1,97 @@
+import type { Deflate, Digest } from '../core/base/codecs.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { IcebergSink } from '../core/commit/iceberg-sink.ts';
+import type { Operation } from '../core/commit/operation.ts';
+import type { Store } from '../store/store.ts';
+import { type CommitResult, Committer } from './committer.ts';
+import { Hint } from './hint.ts';
+import { Loader } from './loader.ts';
+import type { Clock, Marks, Random } from './ports.ts';
+
+/** Where a table is: its folder in the bucket and the location that metadata names. */
+export interface TablePlace {
+  /** `s3://bucket/prefix/namespace/table` */
+  location: string;
+  /** Key prefix of the same folder, without a trailing slash. */
+  prefix: string;
+}
+
+export interface TablePorts {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  marks: Marks;
+  deflate: Deflate;
+  digest: Digest;
+}
+
+/**
+ * One table as this incarnation sees it: the newest base it knows, and the way to commit on top of it. Commits go one
+ * at a time; the base it keeps is a cache that every commit confirms.
+ */
+export class OpenTable {
+  readonly place: TablePlace;
+  readonly sink: IcebergSink;
+  readonly loader: Loader<IcebergBase, Operation>;
+  readonly #committer: Committer<IcebergBase, Operation>;
+  readonly #hint: Hint<IcebergBase, Operation>;
+  #base: IcebergBase | null = null;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(ports: TablePorts, place: TablePlace) {
+    this.place = place;
+    this.sink = new IcebergSink(place, ports);
+    this.loader = new Loader(ports, this.sink);
+    this.#committer = new Committer(ports, this.sink, this.loader);
+    this.#hint = new Hint(ports, this.sink);
+  }
+
+  /** The newest base seen, or null before the first load and when there is no table. */
+  get base(): IcebergBase | null {
+    return this.#base;
+  }
+
+  /** Asks the store for the newest version; null when there is none. */
+  async load(known: number | null = null): Promise<IcebergBase | null> {
+    const loaded = await this.loader.load(this.#base?.version ?? known);
+    // Unchanged: keep the one whose manifests are in memory.
+    if (this.#base === null || loaded === null || loaded.etag !== this.#base.etag) this.#base = loaded;
+    return this.#base;
+  }
+
+  /** Runs an operation after those before it have ended. `note`: see `Committer.commit`. */
+  commit(operation: Operation, note: (version: number) => void): Promise<CommitResult<IcebergBase>> {
+    const run = this.#turn.then(() => this.#run(operation, note));
+    this.#turn = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Moves the pointer to the newest version known; returns that version, 0 when there is none. */
+  async point(): Promise<number> {
+    const version = this.#base?.version ?? 0;
+    if (version > 0) await this.#hint.propose(version);
+    return version;
+  }
+
+  async #run(operation: Operation, note: (version: number) => void): Promise<CommitResult<IcebergBase>> {
+    const before = this.#base?.version ?? 0;
+    const result = await this.#committer.commit(operation, this.#base, note);
+    switch (result.outcome) {
+      case 'committed':
+        // Somebody else's version in between: the pointer may have moved without us.
+        if (result.base.version !== before + 1) this.#hint.invalidate();
+        this.#base = result.base;
+        break;
+      case 'again':
+      case 'refused':
+      case 'conflict':
+        this.#base = result.base;
+        this.#hint.invalidate();
+        break;
+      case 'unavailable':
+      case 'unknown':
+        break;
+    }
+    return result;
+  }
+}

@@ -1,0 +1,83 @@
+import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { invalid } from '../core/base/errors.ts';
+import { checkName } from '../core/iceberg/locations.ts';
+import type { TablePage } from '../lake/lake.ts';
+import type { TableObject } from '../object/table-object.ts';
+import { authorize } from './auth.ts';
+import { problemResponse } from './problem.ts';
+import { tableRoutes } from './tables.ts';
+
+/** The object's methods, as a caller far away sees them. */
+export type TableCalls = Pick<
+  TableObject,
+  'ingest' | 'append' | 'receipt' | 'create' | 'attach' | 'describe' | 'flush' | 'drop'
+>;
+
+/** What the routes need of the world around them. */
+export interface AppPorts {
+  /** Bearer token that is asked for; null: none. */
+  token: string | null;
+  /** The object of a table. */
+  object(namespace: string, table: string): TableCalls;
+  tables(after: string | null, limit: number): Promise<TablePage>;
+  now(): number;
+}
+
+export type AppEnv = { Variables: { ports: AppPorts; requestId: string } };
+
+/** All routes. `portsOf` is asked once a request, inside error handling: wrong settings become a problem, not a crash. */
+export function createApp<Bindings extends object>(portsOf: (env: Bindings) => AppPorts) {
+  const app = new Hono<AppEnv & { Bindings: Bindings }>();
+
+  app.use(async (context, next) => {
+    const given = context.req.header('x-request-id') ?? '';
+    const requestId = /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : crypto.randomUUID();
+    context.set('requestId', requestId);
+    await next();
+    context.header('x-request-id', requestId);
+  });
+
+  app.get('/health', (context) => context.json({ status: 'ok' }));
+
+  app.use('/v1/*', async (context, next) => {
+    const ports = portsOf(context.env);
+    authorize(context.req.header('authorization') ?? null, ports.token);
+    context.set('ports', ports);
+    await next();
+  });
+
+  app.get('/v1/tables', async (context) => {
+    const after = context.req.query('after') ?? null;
+    const limit = context.req.query('limit') ?? '100';
+    if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+    if (after !== null) checkPosition(after);
+    return context.json(await context.var.ports.tables(after, Number(limit)));
+  });
+
+  app.route('/v1/tables/:namespace/:table', tableRoutes());
+
+  app.notFound((context) =>
+    problemResponse(invalid('not-found', `nothing is at ${context.req.method} ${context.req.path}`)),
+  );
+
+  app.onError((error, context) => {
+    const response = problemResponse(error instanceof HTTPException ? invalid('malformed', error.message) : error);
+    if (response.status >= 500) {
+      const { method, path } = context.req;
+      const stack = error instanceof Error ? error.stack : String(error);
+      console.error(JSON.stringify({ event: 'request-failed', request: context.var.requestId, method, path, stack }));
+    }
+    response.headers.set('x-request-id', context.var.requestId);
+    return response;
+  });
+
+  return app;
+}
+
+function checkPosition(after: string): void {
+  const [namespace, table, ...rest] = after.split('/');
+  if (table === undefined || rest.length > 0) throw invalid('malformed', `after is not namespace/table: ${after}`);
+  checkName(namespace, 'namespace');
+  checkName(table, 'table');
+}

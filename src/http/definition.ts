@@ -1,0 +1,58 @@
+import * as v from 'valibot';
+import { invalid } from '../core/base/errors.ts';
+import { parseJson } from '../core/base/int64-json.ts';
+import { DEFINITION_BYTES_MAX } from '../core/base/limits.ts';
+import type { TableDefinition } from '../core/table/definition.ts';
+
+const Definition = v.strictObject({
+  /** Checked deeply by the core, which knows the format. */
+  schema: v.looseObject({}),
+  time_column: v.optional(v.nullable(v.string())),
+  series_key: v.optional(v.array(v.string())),
+  chunk: v.optional(v.nullable(v.picklist(['hour', 'day', 'month']))),
+  dedup: v.optional(v.nullable(v.boolean())),
+  properties: v.optional(v.record(v.string(), v.unknown())),
+});
+
+const Attachment = v.strictObject({ metadata_location: v.optional(v.nullable(v.string())) });
+
+/** A table's definition out of a request's body. Throws invalid `malformed-json`, `malformed`, `body-too-large`. */
+export async function readDefinition(request: Request): Promise<TableDefinition> {
+  const body = checked(Definition, await readJson(request));
+  return {
+    schema: body.schema,
+    timeColumn: body.time_column ?? null,
+    seriesKey: body.series_key ?? [],
+    chunk: body.chunk ?? null,
+    dedup: body.dedup ?? null,
+    properties: body.properties ?? {},
+  };
+}
+
+/** What to attach; an empty body means the table's own newest metadata. */
+export async function readAttachment(request: Request): Promise<{ metadataLocation: string | null }> {
+  const body = checked(Attachment, (await readJson(request)) ?? {});
+  return { metadataLocation: body.metadata_location ?? null };
+}
+
+/** The body as JSON, integers exact; null for an empty one. */
+async function readJson(request: Request): Promise<unknown> {
+  const tooLarge = () => invalid('body-too-large', `body is larger than ${DEFINITION_BYTES_MAX} bytes`);
+  if (Number(request.headers.get('content-length') ?? 0) > DEFINITION_BYTES_MAX) throw tooLarge();
+  const text = await request.text();
+  if (text.length > DEFINITION_BYTES_MAX) throw tooLarge();
+  if (text.trim() === '') return null;
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw invalid('malformed-json', `body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function checked<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  const issue = result.issues[0];
+  const path = v.getDotPath(issue) ?? '';
+  throw invalid('malformed', `${path === '' ? 'body' : path}: ${issue.message}`, { path });
+}

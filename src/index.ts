@@ -1,0 +1,22 @@
+import { createApp, type TableCalls } from './http/app.ts';
+import { LakeTables } from './lake/lake.ts';
+import { systemClock, systemRandom } from './platform/system.ts';
+import { type Env, settingsOf } from './settings.ts';
+
+export { TableObject } from './object/table-object.ts';
+
+const app = createApp<Env>((env) => {
+  const { lake, token } = settingsOf(env);
+  const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
+  return {
+    token,
+    // The stub's own type maps every value through the RPC rules, which the recursive schema type is too deep for.
+    object: (namespace, table) => env.TABLES.getByName(`${namespace}/${table}`) as unknown as TableCalls,
+    tables: (after, limit) => tables.page(after, limit),
+    now: systemClock.now,
+  };
+});
+
+export default {
+  fetch: app.fetch,
+} satisfies ExportedHandler<Env>;

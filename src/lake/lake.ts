@@ -1,0 +1,108 @@
+import { LIST_TABLES_MAX } from '../core/base/limits.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { IcebergSink } from '../core/commit/iceberg-sink.ts';
+import type { Operation } from '../core/commit/operation.ts';
+import { type Lake, tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import { codecs } from '../engine/codecs.ts';
+import { Loader } from '../engine/loader.ts';
+import type { Clock, Random } from '../engine/ports.ts';
+import { runBounded } from '../engine/uploader.ts';
+import { r2Store } from '../store/r2.ts';
+import { type Store, StoreError } from '../store/store.ts';
+
+/** A table as the listing shows it. */
+export interface TableEntry {
+  namespace: string;
+  table: string;
+  location: string;
+  version: number;
+  snapshot_id: string | null;
+  total_records: string | null;
+  updated_ms: number;
+}
+
+export interface TablePage {
+  tables: TableEntry[];
+  /** Folders that hold no table this service can read, with the reason. */
+  unreadable: { namespace: string; table: string; reason: string }[];
+  /** Where the next page begins; null at the end. */
+  next: string | null;
+}
+
+/** The tables of a bucket, found by listing: nothing but the objects themselves says which tables there are. */
+export class LakeTables {
+  readonly #store: Store;
+  readonly #lake: Lake;
+  readonly #ports: { store: Store; clock: Clock; random: Random };
+
+  constructor(bucket: R2Bucket, lake: Lake, ports: { clock: Clock; random: Random }) {
+    this.#store = r2Store(bucket);
+    this.#lake = lake;
+    this.#ports = { store: this.#store, ...ports };
+  }
+
+  /** Names of all table folders behind `after` (`namespace/table`), in order, at most `most`. */
+  async names(after: string | null, most: number): Promise<{ namespace: string; table: string }[]> {
+    const root = this.#lake.prefix === '' ? '' : `${this.#lake.prefix}/`;
+    const found: { namespace: string; table: string }[] = [];
+    for await (const namespace of this.#store.listFolders(root)) {
+      if (after !== null && namespace < after.split('/')[0]) continue;
+      for await (const table of this.#store.listFolders(`${root}${namespace}/`)) {
+        if (after !== null && `${namespace}/${table}` <= after) continue;
+        found.push({ namespace, table });
+        if (found.length >= most) return found;
+      }
+    }
+    return found;
+  }
+
+  /** One page of live tables with what their newest version says. Dropped ones are left out. */
+  async page(after: string | null, limit: number): Promise<TablePage> {
+    const most = Math.min(limit, LIST_TABLES_MAX);
+    const names = await this.names(after, most + 1);
+    const shown = names.slice(0, most);
+    const page: TablePage = { tables: [], unreadable: [], next: null };
+    const entries = new Array<TableEntry | null>(shown.length).fill(null);
+    await runBounded(
+      shown.map(({ namespace, table }, index) => async () => {
+        try {
+          const base = await this.#load(namespace, table);
+          if (base !== null && !tableSettings(base.metadata.properties).dropped) {
+            entries[index] = entryOf(namespace, table, base);
+          }
+        } catch (error) {
+          if (error instanceof StoreError) throw error;
+          const reason = error instanceof Error ? error.message : String(error);
+          page.unreadable.push({ namespace, table, reason });
+        }
+      }),
+    );
+    page.tables = entries.filter((entry) => entry !== null);
+    const last = shown[shown.length - 1];
+    if (names.length > most && last !== undefined) page.next = `${last.namespace}/${last.table}`;
+    return page;
+  }
+
+  async #load(namespace: string, table: string): Promise<IcebergBase | null> {
+    const place = {
+      location: tableLocation(this.#lake, namespace, table),
+      prefix: tableKey(this.#lake, namespace, table),
+    };
+    return new Loader<IcebergBase, Operation>(this.#ports, new IcebergSink(place, codecs)).load();
+  }
+}
+
+function entryOf(namespace: string, table: string, base: IcebergBase): TableEntry {
+  const snapshot = currentSnapshot(base.metadata);
+  return {
+    namespace,
+    table,
+    location: base.metadata.location,
+    version: base.version,
+    snapshot_id: snapshot === null ? null : snapshot['snapshot-id'].toString(),
+    total_records: snapshot?.summary['total-records'] ?? null,
+    updated_ms: base.metadata['last-updated-ms'],
+  };
+}

@@ -1,0 +1,184 @@
+import { DurableObject } from 'cloudflare:workers';
+import { hex } from '../core/base/bytes.ts';
+import { invalid } from '../core/base/errors.ts';
+import type { NewFrame } from '../core/batch/frame.ts';
+import { parseReceiptId } from '../core/batch/receipt.ts';
+import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import type { TableDefinition } from '../core/table/definition.ts';
+import { codecs } from '../engine/codecs.ts';
+import { liveTable } from '../engine/live-table.ts';
+import { OpenTable } from '../engine/open-table.ts';
+import { TableAdmin } from '../engine/table-admin.ts';
+import { TableWriter } from '../engine/table-writer.ts';
+import { systemClock, systemRandom } from '../platform/system.ts';
+import { type Env, settingsOf } from '../settings.ts';
+import { MeteredStore } from '../store/metered.ts';
+import { r2Store } from '../store/r2.ts';
+import { type Answer, answer } from './answer.ts';
+import { SqlLedger } from './ledger.ts';
+import { CountedMarks } from './marks.ts';
+import { migrate } from './migrate.ts';
+import { Schedule } from './schedule.ts';
+import {
+  type IngestView,
+  ingestView,
+  type ReceiptView,
+  receiptView,
+  type StatusView,
+  type TableView,
+  tableView,
+} from './views.ts';
+
+/** An accepted batch, or what was known of it already. */
+export interface AppendView extends ReceiptView {
+  duplicate: boolean;
+}
+
+/**
+ * One table's object: the only place its rows wait, and the only writer this service has for it. Named
+ * `namespace/table`. Methods answer with data for known errors; what they throw is the platform's or a bug.
+ */
+export class TableObject extends DurableObject<Env> {
+  readonly #ledger: SqlLedger;
+  readonly #table: OpenTable;
+  readonly #writer: TableWriter;
+  readonly #admin: TableAdmin;
+  readonly #schedule: Schedule;
+  readonly #store: MeteredStore;
+  readonly #marks = new CountedMarks();
+  readonly #startedMs = systemClock.now();
+  readonly #found: StatusView['incarnation']['found'];
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const name = ctx.id.name?.split('/') ?? [];
+    if (name.length !== 2) throw new Error('a table object is named namespace/table');
+    const { lake } = settingsOf(env);
+    const place = { location: tableLocation(lake, name[0], name[1]), prefix: tableKey(lake, name[0], name[1]) };
+    // Synchronous SQL needs no blockConcurrencyWhile: nothing else runs before the constructor returns.
+    migrate(ctx.storage);
+    this.#ledger = new SqlLedger(ctx.storage, hex(systemRandom.bytes(8)));
+    this.#schedule = new Schedule(ctx.storage);
+    this.#store = new MeteredStore(r2Store(env.LAKE));
+    const ports = {
+      store: this.#store,
+      ledger: this.#ledger,
+      clock: systemClock,
+      random: systemRandom,
+      marks: this.#marks,
+      ...codecs,
+      arm: (dueMs: number | null) => this.#schedule.arm(dueMs),
+    };
+    this.#table = new OpenTable(ports, place);
+    this.#writer = new TableWriter(ports, this.#table);
+    this.#admin = new TableAdmin(ports, this.#table, this.#writer);
+    const state = this.#ledger.state();
+    this.#found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
+    this.#schedule.arm(this.#writer.dueMs());
+  }
+
+  /** Never throws: the platform drops an alarm after six failures. What failed stays due in the ledger. */
+  override async alarm(): Promise<void> {
+    this.#schedule.fired();
+    await this.#writer.run();
+    this.#schedule.arm(this.#writer.dueMs());
+  }
+
+  ingest(): Promise<Answer<IngestView>> {
+    return answer(async () => {
+      await this.#writer.check();
+      return ingestView(liveTable(this.#table.base, this.#table.place));
+    });
+  }
+
+  append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Answer<AppendView>> {
+    return answer(async () => {
+      const accepted = await this.#writer.append(frame, tableUuid, waitMs);
+      return { ...receiptView(accepted.receipt, accepted.state), duplicate: accepted.duplicate };
+    });
+  }
+
+  receipt(id: string): Promise<Answer<ReceiptView>> {
+    return answer(() => {
+      const parsed = parseReceiptId(id);
+      const known = parsed === null ? null : this.#ledger.receipt(parsed.sequence);
+      if (known === null) throw invalid('unknown-receipt', `receipt is not known (any more): ${id}`);
+      return receiptView(id, known);
+    });
+  }
+
+  create(definition: TableDefinition): Promise<Answer<{ created: boolean; table: TableView }>> {
+    return answer(async () => {
+      const { base, created } = await this.#admin.create(definition);
+      return { created, table: tableView(base) };
+    });
+  }
+
+  attach(metadataLocation: string | null): Promise<Answer<{ attached: boolean; table: TableView }>> {
+    return answer(async () => {
+      const { base, attached } = await this.#admin.attach(metadataLocation);
+      return { attached, table: tableView(base) };
+    });
+  }
+
+  describe(): Promise<Answer<{ table: TableView; status: StatusView }>> {
+    return answer(async () => {
+      await this.#writer.check();
+      const base = liveTable(await this.#table.load(), this.#table.place);
+      return { table: tableView(base), status: this.#status() };
+    });
+  }
+
+  flush(): Promise<Answer<{ flushed: boolean; table: TableView; status: StatusView }>> {
+    return answer(async () => {
+      await this.#writer.check();
+      liveTable(this.#table.base, this.#table.place);
+      const { error } = await this.#writer.flush();
+      const base = liveTable(this.#table.base, this.#table.place);
+      return { flushed: error === null, table: tableView(base), status: this.#status() };
+    });
+  }
+
+  drop(): Promise<Answer<{ version: number; discarded_rows: number }>> {
+    return answer(async () => {
+      const { version, discardedRows } = await this.#admin.drop();
+      return { version, discarded_rows: discardedRows };
+    });
+  }
+
+  #status(): StatusView {
+    const state = this.#ledger.state();
+    const { buffer, intent } = state;
+    return {
+      ledger_id: state.ledgerId,
+      last_sequence: state.lastSequence,
+      buffer: {
+        batches: buffer.frames,
+        rows: buffer.rows,
+        bytes: buffer.bytes,
+        oldest_ms: buffer.oldestMs,
+        age_ms: buffer.oldestMs === null ? null : Math.max(0, systemClock.now() - buffer.oldestMs),
+      },
+      intent:
+        intent === null
+          ? null
+          : {
+              commit_id: intent.intent.commitId,
+              rows: intent.intent.rows,
+              first_sequence: intent.intent.first,
+              last_sequence: intent.intent.last,
+              failures: intent.failures,
+              retry_ms: intent.retryMs,
+            },
+      last_commit: state.lastCommit,
+      last_error: state.lastError,
+      hinted_version: state.hintedVersion,
+      incarnation: {
+        started_ms: this.#startedMs,
+        found: this.#found,
+        marks: this.#marks.counts,
+        store: this.#store.usage(),
+      },
+    };
+  }
+}

@@ -1,0 +1,114 @@
+import type { Receipt } from '../core/batch/receipt.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { currentOf } from '../core/commit/prepare-append.ts';
+import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
+import { type TableSettings, tableSettings } from '../core/table/properties.ts';
+import type { LedgerState, Mark } from '../engine/ports.ts';
+import type { StoreUsage } from '../store/metered.ts';
+
+/** What the rows endpoint needs to turn a body into a frame. */
+export interface IngestView {
+  tableUuid: string;
+  schema: Schema;
+  spec: PartitionSpec;
+  settings: TableSettings;
+}
+
+/** A table as its owner sees it. 64-bit integers are text. Times are milliseconds since 1970. */
+export interface TableView {
+  location: string;
+  table_uuid: string;
+  version: number;
+  schema: Schema;
+  partition_spec: PartitionSpec;
+  sort_order: SortOrder;
+  properties: Record<string, string>;
+  snapshot: {
+    snapshot_id: string;
+    sequence_number: string;
+    timestamp_ms: number;
+    summary: Record<string, string>;
+  } | null;
+}
+
+/** The buffer and what happens to it. */
+export interface StatusView {
+  ledger_id: string;
+  last_sequence: number;
+  buffer: { batches: number; rows: number; bytes: number; oldest_ms: number | null; age_ms: number | null };
+  intent: {
+    commit_id: string;
+    rows: number;
+    first_sequence: number;
+    last_sequence: number;
+    failures: number;
+    retry_ms: number;
+  } | null;
+  last_commit: LedgerState['lastCommit'];
+  last_error: LedgerState['lastError'];
+  hinted_version: number;
+  incarnation: {
+    started_ms: number;
+    /** What this incarnation found when it began. */
+    found: { open_intent: boolean; buffered_batches: number };
+    marks: Partial<Record<Mark, number>>;
+    /** Requests to the bucket, by operation and billing class. */
+    store: StoreUsage;
+  };
+}
+
+export interface ReceiptView {
+  receipt: string;
+  state: Receipt['state'];
+  snapshot_id?: string | null;
+  version?: number;
+  committed_ms?: number;
+  type?: string;
+  message?: string;
+}
+
+export function ingestView(base: IcebergBase): IngestView {
+  const { schema, spec } = currentOf(base.metadata);
+  return { tableUuid: base.metadata['table-uuid'], schema, spec, settings: tableSettings(base.metadata.properties) };
+}
+
+export function tableView(base: IcebergBase): TableView {
+  const { schema, spec, sortOrder } = currentOf(base.metadata);
+  const snapshot = currentSnapshot(base.metadata);
+  return {
+    location: base.metadata.location,
+    table_uuid: base.metadata['table-uuid'],
+    version: base.version,
+    schema,
+    partition_spec: spec,
+    sort_order: sortOrder,
+    properties: base.metadata.properties,
+    snapshot:
+      snapshot === null
+        ? null
+        : {
+            snapshot_id: snapshot['snapshot-id'].toString(),
+            sequence_number: snapshot['sequence-number'].toString(),
+            timestamp_ms: snapshot['timestamp-ms'],
+            summary: snapshot.summary,
+          },
+  };
+}
+
+export function receiptView(id: string, receipt: Receipt): ReceiptView {
+  switch (receipt.state) {
+    case 'buffered':
+      return { receipt: id, state: 'buffered' };
+    case 'committed':
+      return {
+        receipt: id,
+        state: 'committed',
+        snapshot_id: receipt.snapshotId,
+        version: receipt.version,
+        committed_ms: receipt.committedMs,
+      };
+    case 'refused':
+      return { receipt: id, state: 'refused', type: receipt.type, message: receipt.message };
+  }
+}
