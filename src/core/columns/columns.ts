@@ -62,3 +62,17 @@ export function entry(strings: ByteStrings, index: number): Uint8Array {
 export function isNull(column: Column, index: number): boolean {
   return column.validity !== null && column.validity[index] === 0;
 }
+
+/** Number of rows of one column. */
+export function rowsOf(column: Column): number {
+  switch (column.kind) {
+    case 'fixed':
+      return column.values.length / column.width;
+    case 'dictionary':
+      return column.codes.length;
+    case 'bytes':
+      return countOf(column.values);
+    default:
+      return column.values.length;
+  }
+}

@@ -14,15 +14,11 @@ const POWERS = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 const INT32_MAX = 2_147_483_647;
 
 export function writeFloat64s(writer: FrameWriter, values: Float64Array): void {
-  const decimals = decimalsOf(values);
-  const whole = decimals === RAW ? null : wholeNumbers(values, POWERS[decimals]);
-  if (whole === null) {
-    writer.byte(RAW);
-    writer.plane(values);
-  } else {
-    writer.byte(decimals);
-    writeInt32s(writer, whole);
-  }
+  const whole = new Int32Array(values.length);
+  const decimals = wholeNumbers(values, whole);
+  writer.byte(decimals);
+  if (decimals === RAW) writer.plane(values);
+  else writeInt32s(writer, whole);
 }
 
 export function readFloat64s(reader: FrameReader, length: number): Float64Array {
@@ -36,28 +32,36 @@ export function readFloat64s(reader: FrameReader, length: number): Float64Array 
   return out;
 }
 
-/** Least number of decimals that each value seems to have; RAW when one has more than six. */
-function decimalsOf(values: Float64Array): number {
+/**
+ * Fills `whole` with the values times the least power of ten that makes whole numbers of all. Returns its exponent, or
+ * RAW when there is none.
+ */
+function wholeNumbers(values: Float64Array, whole: Int32Array): number {
   let decimals = 0;
+  let power = 1;
   for (let i = 0; i < values.length; i++) {
-    while (!isWhole(values[i], POWERS[decimals])) {
-      if (++decimals === POWERS.length) return RAW;
+    const value = values[i];
+    let rounded = Math.round(value * power);
+    if (!isExact(value, rounded, power)) {
+      do {
+        if (++decimals === POWERS.length) return RAW;
+        power = POWERS[decimals];
+        rounded = Math.round(value * power);
+      } while (!isExact(value, rounded, power));
+      // Those before are whole with the larger power too, but perhaps too large now: begin again.
+      i = -1;
+      continue;
     }
+    whole[i] = rounded;
   }
   return decimals;
 }
 
-function isWhole(value: number, power: number): boolean {
-  const whole = Math.round(value * power);
-  return whole <= INT32_MAX && whole >= -INT32_MAX && whole / power === value && (whole !== 0 || !Object.is(value, -0));
-}
-
-/** Null when a value is none after all: a larger power may have carried it out of int32. */
-function wholeNumbers(values: Float64Array, power: number): Int32Array | null {
-  const out = new Int32Array(values.length);
-  for (let i = 0; i < values.length; i++) {
-    if (!isWhole(values[i], power)) return null;
-    out[i] = Math.round(values[i] * power);
-  }
-  return out;
+function isExact(value: number, rounded: number, power: number): boolean {
+  return (
+    rounded <= INT32_MAX &&
+    rounded >= -INT32_MAX &&
+    rounded / power === value &&
+    (rounded !== 0 || !Object.is(value, -0))
+  );
 }

@@ -3,6 +3,7 @@ import { textOf } from '../base/bytes.ts';
 import { primitive } from '../iceberg/primitive.ts';
 import { fromTwosComplement } from '../iceberg/single-value.ts';
 import type { PrimitiveType, Value } from '../iceberg/types.ts';
+import type { FieldBuilder } from './builder.ts';
 import { type Column, entry, isNull } from './columns.ts';
 
 /** Value of row `row`, as the rest of the code knows single values. Bytes are a copy. Not for hot loops. */
@@ -37,4 +38,46 @@ export function readerOf(column: Column, type: PrimitiveType): (row: number) => 
     case 'nested':
       assert(false, 'a value of a primitive type is read from a primitive column');
   }
+}
+
+/** Pushes a value as `valueAt` gives it. Not for hot loops. */
+export function pushValue(field: FieldBuilder, value: Value): void {
+  if (value === null) {
+    field.pushNull();
+    return;
+  }
+  switch (field.kind) {
+    case 'boolean':
+      field.push(value as boolean);
+      return;
+    case 'int32':
+    case 'float32':
+    case 'float64':
+      field.push(Number(value));
+      return;
+    case 'int64':
+      field.pushBigint(value as bigint);
+      return;
+    case 'fixed':
+      field.push(typeof value === 'bigint' ? bigEndian(value, field.width) : (value as Uint8Array));
+      return;
+    case 'text':
+      if (typeof value === 'string') field.pushString(value);
+      else field.pushBytes(value as Uint8Array);
+      return;
+    case 'nested':
+      assert(false, 'a value of a primitive type is pushed into a primitive column');
+  }
+}
+
+/** Two's complement of `width` bytes, the form of decimals too wide for int64. */
+export function bigEndian(value: bigint, width: number): Uint8Array {
+  const out = new Uint8Array(width);
+  let rest = value;
+  for (let i = width - 1; i >= 0; i--) {
+    out[i] = Number(rest & 0xffn);
+    rest >>= 8n;
+  }
+  assert(rest === (out[0] >= 0x80 ? -1n : 0n), 'a decimal fits the width of its type');
+  return out;
 }
