@@ -3,6 +3,7 @@ import { concat, equalBytes, textOf, utf8 } from '../base/bytes.ts';
 import type { Deflate } from '../base/codecs.ts';
 import { corrupt } from '../base/errors.ts';
 import { AVRO_BLOCK_BYTES, AVRO_INFLATED_BYTES_MAX } from '../base/limits.ts';
+import { describe } from '../base/shape.ts';
 import { ByteSource, type Decode, mapDecoder } from './decode.ts';
 import { ByteSink, type Encode } from './encode.ts';
 import { type AvroType, minimumBytes, parseSchema } from './schema.ts';
@@ -92,7 +93,7 @@ export function openContainer(bytes: Uint8Array): Container {
   const syncMarker = source.raw(SYNC_BYTES);
   const codec = headerText(metadata, 'avro.codec') ?? 'null';
   if (codec !== 'null' && codec !== 'deflate') {
-    throw corrupt('avro-codec-unsupported', `avro file has a codec other than null and deflate: ${codec}`);
+    throw corrupt('avro-codec-unsupported', `avro file has a codec other than null and deflate: ${describe(codec)}`);
   }
   const schema = parseSchema(headerJson(metadata, 'avro.schema'));
   return { schema, metadata, bytes, syncMarker, deflated: codec === 'deflate', blocksAt: source.at };

@@ -282,8 +282,9 @@ export function mapDecoder(key: Decode, value: Decode, entryBytes: number): Deco
       const { blockEnd } = source;
       for (let i = 0; i < count; i++) {
         const k = key(source);
-        if (map.has(k)) throw source.fail(`repeats map key ${String(k)}`);
+        const sizeBefore = map.size;
         map.set(k, value(source));
+        if (map.size === sizeBefore) throw source.fail(`repeats map key ${String(k)}`);
       }
       source.leaveBlock(blockEnd);
     }

@@ -46,16 +46,15 @@ export class ByteSink {
     this.varint(((value << 1) ^ (value >> 31)) >>> 0);
   }
 
-  /** A 64-bit integer, zig-zag. The value is within int64; a number is a safe integer. */
+  /** A 64-bit integer, zig-zag. Throws AssertionError when it is no safe integer and no bigint within int64. */
   long(value: bigint | number): void {
-    if (typeof value === 'number') {
-      if (value === (value | 0)) this.int(value);
-      else this.wide(Math.floor(value / 4294967296), value >>> 0);
-    } else if (value >= -2147483648n && value <= 2147483647n) {
-      this.int(Number(value));
-    } else {
+    // A bigint of up to 53 bits is exact as a number, and number arithmetic leaves no garbage.
+    const number = typeof value === 'bigint' ? Number(value) : value;
+    if (number === (number | 0)) this.int(number);
+    else if (Number.isSafeInteger(number)) this.wide(Math.floor(number / 4294967296), number >>> 0);
+    else if (typeof value === 'bigint' && BigInt.asIntN(64, value) === value) {
       this.wide(Number(value >> 32n), Number(value & 0xffffffffn));
-    }
+    } else throw mismatch('long', value);
   }
 
   /** Two's complement halves, zig-zag encoded. */
@@ -165,10 +164,8 @@ function mismatch(kind: string, value: unknown): AssertionError {
 }
 
 const isInt = (value: unknown): value is number => typeof value === 'number' && value === (value | 0);
-const isLong = (value: unknown): value is number | bigint =>
-  typeof value === 'bigint'
-    ? value >= -0x8000000000000000n && value <= 0x7fffffffffffffffn
-    : Number.isSafeInteger(value);
+const isLong = (value: unknown): boolean =>
+  typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value);
 
 class EncoderCompiler {
   private readonly access: Access;
@@ -196,7 +193,7 @@ class EncoderCompiler {
         };
       case 'long':
         return (sink, value) => {
-          if (!isLong(value)) throw mismatch('long', value);
+          if (typeof value !== 'bigint' && typeof value !== 'number') throw mismatch('long', value);
           sink.long(value);
         };
       case 'float':
@@ -269,10 +266,10 @@ class EncoderCompiler {
       } else if (value instanceof Map && key !== null && mapped !== null) {
         if (value.size > 0) {
           sink.int(value.size);
-          for (const [k, v] of value) {
+          value.forEach((v, k) => {
             key(sink, k);
             mapped(sink, v);
-          }
+          });
         }
       } else throw mismatch('array', value);
       sink.byte(0);

@@ -1,5 +1,6 @@
 import { corrupt, type SluiceError } from '../base/errors.ts';
 import { AVRO_DEPTH_MAX, AVRO_SCHEMA_TYPES_MAX } from '../base/limits.ts';
+import { describe } from '../base/shape.ts';
 
 /** Avro 1.12, "Schema Declaration". Named references are resolved: a recursive schema is a cycle of objects. */
 export type AvroType = AvroPrimitive | AvroFixed | AvroEnum | AvroRecord | AvroArray | AvroMap | AvroUnion;
@@ -92,7 +93,8 @@ class Parser {
       }
       case 'fixed': {
         const size = object['size'];
-        if (!Number.isSafeInteger(size) || (size as number) < 0) throw malformed(`has a fixed of size ${String(size)}`);
+        if (!Number.isSafeInteger(size) || (size as number) < 0)
+          throw malformed(`has a fixed of size ${describe(size)}`);
         const { name } = this.nameOf(object, namespace);
         return this.define({ kind: 'fixed', name, size: size as number });
       }
@@ -129,7 +131,7 @@ class Parser {
       if (typeof fieldName !== 'string') throw malformed(`record ${name} has a field without name`);
       if (names.has(fieldName)) throw malformed(`record ${name} repeats field ${fieldName}`);
       names.add(fieldName);
-      if (id !== undefined && !Number.isInteger(id)) throw malformed(`field ${fieldName} has field-id ${String(id)}`);
+      if (id !== undefined && !Number.isInteger(id)) throw malformed(`field ${fieldName} has field-id ${describe(id)}`);
       const type = this.type(field['type'], space, depth + 1);
       record.fields.push({ name: fieldName, id: (id as number | undefined) ?? null, type });
     }
@@ -140,7 +142,7 @@ class Parser {
   private reference(name: string, namespace: string): AvroType {
     if ((PRIMITIVES as readonly string[]).includes(name)) return { kind: name as PrimitiveKind };
     const type = this.named.get(fullName(name, namespace)) ?? this.named.get(name);
-    if (type === undefined) throw malformed(`refers to unknown type ${name}`);
+    if (type === undefined) throw malformed(`refers to unknown type ${describe(name)}`);
     return type;
   }
 
@@ -166,7 +168,7 @@ function fullName(name: string, namespace: string): string {
 
 function objectOf(json: unknown): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw malformed(`has ${JSON.stringify(json) ?? String(json)} in place of an object`);
+    throw malformed(`has ${describe(json)} in place of an object`);
   }
   return json as Record<string, unknown>;
 }

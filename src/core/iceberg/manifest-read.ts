@@ -4,7 +4,7 @@ import type { AvroType } from '../avro/schema.ts';
 import type { Deflate } from '../base/codecs.ts';
 import { corrupt, SluiceError } from '../base/errors.ts';
 import { SCHEMA_FIELDS_MAX } from '../base/limits.ts';
-import { arrayAt, idAt, objectAt, stringAt } from '../base/shape.ts';
+import { arrayAt, describe, idAt, objectAt, stringAt } from '../base/shape.ts';
 import { primitive } from './primitive.ts';
 import { fieldById, parseSchema } from './schema.ts';
 import { resultType } from './transform.ts';
@@ -92,8 +92,9 @@ function readHeader(container: Container, { row, schema: current, specs }: Manif
   const { metadata } = container;
   const specText = headerText(metadata, 'partition-spec-id');
   const specId = specText === null ? (row?.partitionSpecId ?? 0) : Number(specText);
+  if (!Number.isSafeInteger(specId) || specId < 0) throw malformed(`has partition-spec-id ${describe(specText)}`);
   const contentText = headerText(metadata, 'content') ?? 'data';
-  if (contentText !== 'data' && contentText !== 'deletes') throw malformed(`has content ${contentText}`);
+  if (contentText !== 'data' && contentText !== 'deletes') throw malformed(`has content ${describe(contentText)}`);
   const content = contentText === 'data' ? 0 : 1;
   if (row !== undefined && row.content !== content) {
     throw malformed(`of content ${content} is listed as ${row.content}: ${row.manifestPath}`);

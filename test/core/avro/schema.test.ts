@@ -54,6 +54,7 @@ describe('schema: reading', () => {
     ['a name defined twice', record('r', { name: 'a', type: record('r') })],
     ['an enum without symbols', { type: 'enum', name: 'e' }],
     ['a fixed of negative size', { type: 'fixed', name: 'f', size: -1 }],
+    ['a fixed whose size is an object without text', { type: 'fixed', name: 'f', size: { toString: 1 } }],
     ['an array without items', { type: 'array' }],
     ['an empty union', []],
     ['a union in a union', ['null', ['int']]],

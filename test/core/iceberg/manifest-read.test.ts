@@ -287,6 +287,7 @@ describe('manifest: corrupt', () => {
     ['a spec that is no list', good, { ...header, 'partition-spec': '5' }],
     ['a spec that is no JSON', good, { ...header, 'partition-spec': '[' }],
     ['a spec field without transform', good, { ...header, 'partition-spec': '[{"name":"a","source-id":1}]' }],
+    ['a spec id that is no number', good, { ...header, 'partition-spec-id': 'x' }],
     ['no spec', good, without(header, 'partition-spec')],
   ])('%s: refused', async (_what, record, metadata) => {
     await expect(read([record], metadata)).rejects.toThrow(expect.objectContaining({ kind: 'corrupt' }));
