@@ -274,6 +274,7 @@ export function checkNewColumnNames(schema: Schema, known?: StructType): void {
     const before = knownFields.get(id);
     const isNew = before === undefined || before.field.name !== facts.field.name;
     if (isNew) checkName(facts);
+    if (isNew && isEmptyStruct(facts.field.type)) throw badName(facts, 'is of a struct without fields');
     const folded = facts.path.toLowerCase();
     const clash = seen.get(folded);
     if (clash !== undefined && (isNew || !knownFields.has(clash.field.id))) {
@@ -281,6 +282,11 @@ export function checkNewColumnNames(schema: Schema, known?: StructType): void {
     }
     seen.set(folded, facts);
   }
+}
+
+/** Parquet has no such column (P10). */
+function isEmptyStruct(type: Type): boolean {
+  return typeof type !== 'string' && type.type === 'struct' && type.fields.length === 0;
 }
 
 function checkName(facts: FieldFacts): void {
