@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type GatewayBucket, type GatewayOptions, startGateway } from './s3-gateway.ts';
+import { remoteBucket, SECRET_VARIABLE } from './dev-bucket.ts';
+import { type GatewayOptions, startGateway } from './s3-gateway.ts';
 
 /**
  * `npm run dev`: the service in the local runtime, its state in `.dev/`, and beside it the S3 gateway over the same
- * bucket. Gateway and service share **one** runtime process: the bucket handed to the gateway is the binding of the
- * running service, so what one has written the other reads at once, and conditional writes of both are ordered.
+ * bucket. Gateway and service share **one** runtime process: the gateway's requests are carried out by the running
+ * service's own binding (`dev-bucket.ts`), so what one has written the other reads at once, and conditional writes of
+ * both are ordered.
  */
 export interface DevOptions {
   /** Port of the service; 0: any free one. */
@@ -20,7 +23,7 @@ export interface DevOptions {
   quiet?: boolean;
   /** Rebuild and reload when a source file changes. */
   watch?: boolean;
-  /** Another main module than `wrangler.toml` names. */
+  /** Another main module than `dev-worker.ts`; its handler is wrapped in `withBucketAccess`, or the gateway has no bucket. */
   entrypoint?: string;
   /** Faults of the gateway, for tests. */
   fault?: GatewayOptions['fault'];
@@ -33,13 +36,14 @@ export interface Dev {
   s3: string;
   /** Name of the bucket in S3 addresses. */
   bucketName: string;
-  /** The bucket of the running service. Ask again after a reload. */
+  /** The service's bucket binding, as the runtime hands it to Node: complete, slow on many objects. Ask again after a reload. */
   bucket(): Promise<R2Bucket>;
   /** Stops gateway, service and runtime process. */
   stop(): Promise<void>;
 }
 
 const CONFIG = new URL('../wrangler.toml', import.meta.url).pathname;
+const ENTRYPOINT = new URL('./dev-worker.ts', import.meta.url).pathname;
 const BINDING = 'LAKE';
 
 /** Starts service and gateway; nothing is left running when it rejects. */
@@ -47,6 +51,8 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   // The runtime asks a service in the net for the `cf` object of requests; there is nothing to ask here.
   process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false';
   process.env['WRANGLER_SEND_METRICS'] ??= 'false';
+  // Else every request is also written to a trace store that nobody looks at.
+  process.env['X_LOCAL_OBSERVABILITY'] ??= 'false';
   const { unstable_startWorker, unstable_readConfig } = await import('wrangler');
   const buckets: { binding: string; bucket_name?: string }[] = unstable_readConfig({ config: CONFIG }).r2_buckets;
   const bucketName = buckets.find(({ binding }) => binding === BINDING)?.bucket_name;
@@ -54,10 +60,11 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   const persist = options.persist ?? new URL('../.dev/', import.meta.url).pathname;
   mkdirSync(persist, { recursive: true });
 
-  const vars = { ACCESS: 'local', ...options.vars };
+  const secret = randomUUID();
+  const vars = { ACCESS: 'local', ...options.vars, [SECRET_VARIABLE]: secret };
   const worker = await unstable_startWorker({
     config: CONFIG,
-    ...(options.entrypoint === undefined ? {} : { entrypoint: options.entrypoint }),
+    entrypoint: options.entrypoint ?? ENTRYPOINT,
     bindings: Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, { type: 'plain_text', value }])),
     dev: {
       server: { hostname: '127.0.0.1', port: options.port ?? 0 },
@@ -79,10 +86,9 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   try {
     await worker.ready;
     const url = (await worker.url).href.replace(/\/$/, '');
-    const open: () => Promise<GatewayBucket> = bucket;
     const gateway = await startGateway({
       bucket: bucketName,
-      open,
+      store: remoteBucket(fetch, url, secret),
       port: options.gatewayPort ?? 0,
       ...(options.fault === undefined ? {} : { fault: options.fault }),
     });

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { DevBucket, ListAsked, ListPage, ObjectFacts, PutAsked } from './dev-bucket.ts';
 import {
   type Address,
   decodeAwsChunked,
@@ -22,18 +23,12 @@ import {
 export interface GatewayOptions {
   /** The bucket's name in addresses. */
   bucket: string;
-  /** The bucket itself, asked for on each request: a reload of the service makes older bindings useless. */
-  open: () => Promise<GatewayBucket>;
+  store: DevBucket;
   /** 0 or absent: any free port. */
   port?: number;
   /** Plants a fault. Tests of what an engine does about one. */
   fault?: (request: GatewayRequest) => Fault | undefined;
 }
-
-export type GatewayBucket = Pick<
-  R2Bucket,
-  'get' | 'head' | 'put' | 'delete' | 'list' | 'createMultipartUpload' | 'resumeMultipartUpload'
->;
 
 export interface GatewayRequest {
   method: string;
@@ -146,7 +141,7 @@ async function route(
   if (address.bucket !== options.bucket) {
     throw new S3Error(404, 'NoSuchBucket', `bucket does not exist: ${address.bucket}`);
   }
-  const bucket = await options.open();
+  const bucket = options.store;
   const { key, query } = address;
   if (key === '') return onBucket(bucket, options.bucket, method, address, body);
   const uploadId = query.get('uploadId');
@@ -166,8 +161,8 @@ async function route(
         ? notImplemented(method, address)
         : completeUpload(bucket, options.bucket, key, uploadId, request, body);
     case 'DELETE':
-      if (uploadId !== undefined) await bucket.resumeMultipartUpload(key, uploadId).abort();
-      else await bucket.delete(key);
+      if (uploadId !== undefined) await bucket.abortUpload(key, uploadId);
+      else await bucket.delete([key]);
       return { status: 204 };
     default:
       return notImplemented(method, address);
@@ -175,7 +170,7 @@ async function route(
 }
 
 async function onBucket(
-  bucket: GatewayBucket,
+  bucket: DevBucket,
   name: string,
   method: string,
   address: Address,
@@ -192,78 +187,72 @@ async function onBucket(
   return listObjects(bucket, name, query);
 }
 
-async function getObject(bucket: GatewayBucket, key: string, request: IncomingMessage): Promise<Answer> {
-  const head = await bucket.head(key);
-  if (head === null) throw noSuchKey(key);
-  const unchanged = preconditions(head, request);
-  if (unchanged !== null) return unchanged;
-  const range = parseRange(header(request, 'range'), head.size);
-  if (range === null) {
-    const object = await bucket.get(key);
-    if (object === null) throw noSuchKey(key);
-    return { status: 200, headers: objectHeaders(object), body: Buffer.from(await object.arrayBuffer()) };
+async function getObject(bucket: DevBucket, key: string, request: IncomingMessage): Promise<Answer> {
+  const range = parseRange(header(request, 'range'));
+  if (range !== null && 'suffix' in range && range.suffix === 0) {
+    throw new S3Error(416, 'InvalidRange', `range is not satisfiable: no bytes of ${key}`);
   }
-  const length = range.end - range.start + 1;
-  const object = await bucket.get(key, { range: { offset: range.start, length } });
-  if (object === null) throw noSuchKey(key);
-  const bytes = Buffer.from(await object.arrayBuffer());
-  const contentRange = `bytes ${range.start}-${range.start + bytes.length - 1}/${object.size}`;
-  return { status: 206, headers: { ...objectHeaders(object), 'content-range': contentRange }, body: bytes };
+  const found = await bucket.get(key, range ?? undefined).catch(async (error: unknown) => {
+    // The local runtime has more than one error for a range that begins at or behind the end.
+    const size = (await bucket.head(key))?.size;
+    if (range === null || !('offset' in range) || size === undefined || range.offset < size) throw error;
+    throw new S3Error(416, 'InvalidRange', `range is not satisfiable: from ${range.offset} of ${size} bytes`);
+  });
+  if (found === null) throw noSuchKey(key);
+  const { facts, bytes } = found;
+  const unchanged = preconditions(facts, request);
+  if (unchanged !== null) return unchanged;
+  if (range === null) return { status: 200, headers: objectHeaders(facts), body: Buffer.from(bytes) };
+  const start = 'suffix' in range ? facts.size - bytes.length : range.offset;
+  const contentRange = `bytes ${start}-${start + bytes.length - 1}/${facts.size}`;
+  return { status: 206, headers: { ...objectHeaders(facts), 'content-range': contentRange }, body: Buffer.from(bytes) };
 }
 
-async function headObject(bucket: GatewayBucket, key: string, request: IncomingMessage): Promise<Answer> {
-  const head = await bucket.head(key);
-  if (head === null) throw noSuchKey(key);
-  const unchanged = preconditions(head, request);
+async function headObject(bucket: DevBucket, key: string, request: IncomingMessage): Promise<Answer> {
+  const facts = await bucket.head(key);
+  if (facts === null) throw noSuchKey(key);
+  const unchanged = preconditions(facts, request);
   if (unchanged !== null) return unchanged;
-  return { status: 200, headers: { ...objectHeaders(head), 'content-length': String(head.size) } };
+  return { status: 200, headers: { ...objectHeaders(facts), 'content-length': String(facts.size) } };
 }
 
 /** `If-Match` and `If-None-Match` of a read: 412, 304, or null to go on. */
-function preconditions(head: R2Object, request: IncomingMessage): Answer | null {
+function preconditions(facts: ObjectFacts, request: IncomingMessage): Answer | null {
   const match = header(request, 'if-match');
-  if (match !== undefined && match !== '*' && bareEtag(match) !== head.etag) {
-    throw new S3Error(412, 'PreconditionFailed', `object has another etag: ${head.key}`);
+  if (match !== undefined && match !== '*' && bareEtag(match) !== facts.etag) {
+    throw new S3Error(412, 'PreconditionFailed', `object has another etag: ${facts.key}`);
   }
   const noneMatch = header(request, 'if-none-match');
-  if (noneMatch === undefined || (noneMatch !== '*' && bareEtag(noneMatch) !== head.etag)) return null;
-  return { status: 304, headers: { etag: head.httpEtag } };
+  if (noneMatch === undefined || (noneMatch !== '*' && bareEtag(noneMatch) !== facts.etag)) return null;
+  return { status: 304, headers: { etag: quoted(facts.etag) } };
 }
 
-async function putObject(bucket: GatewayBucket, key: string, request: IncomingMessage, body: Buffer): Promise<Answer> {
+async function putObject(bucket: DevBucket, key: string, request: IncomingMessage, body: Buffer): Promise<Answer> {
   const match = header(request, 'if-match');
   const noneMatch = header(request, 'if-none-match');
   if (noneMatch !== undefined && noneMatch !== '*') return notImplemented('if-none-match', { key });
-  const options: R2PutOptions = {
-    httpMetadata: { contentType: header(request, 'content-type') ?? 'binary/octet-stream' },
-  };
-  if (noneMatch === '*') options.onlyIf = { etagDoesNotMatch: '*' };
-  else if (match !== undefined) options.onlyIf = { etagMatches: bareEtag(match) };
-  const object = (await bucket.put(key, toArrayBuffer(body), options)) as R2Object | null;
-  if (object === null) throw new S3Error(412, 'PreconditionFailed', `condition of the put does not hold: ${key}`);
-  return { status: 200, headers: { etag: object.httpEtag } };
+  const asked: PutAsked = { contentType: contentTypeOf(request) };
+  if (noneMatch === '*') asked.onlyIf = { absent: true };
+  else if (match !== undefined) asked.onlyIf = { etag: bareEtag(match) };
+  const facts = await bucket.put(key, body, asked);
+  if (facts === null) throw new S3Error(412, 'PreconditionFailed', `condition of the put does not hold: ${key}`);
+  return { status: 200, headers: { etag: quoted(facts.etag) } };
 }
 
-async function createUpload(
-  bucket: GatewayBucket,
-  name: string,
-  key: string,
-  request: IncomingMessage,
-): Promise<Answer> {
-  const contentType = header(request, 'content-type') ?? 'binary/octet-stream';
-  const upload = await bucket.createMultipartUpload(key, { httpMetadata: { contentType } });
+async function createUpload(bucket: DevBucket, name: string, key: string, request: IncomingMessage): Promise<Answer> {
+  const uploadId = await bucket.createUpload(key, contentTypeOf(request));
   return xml(
     element(
       'InitiateMultipartUploadResult',
       element('Bucket', name),
       element('Key', key),
-      element('UploadId', upload.uploadId),
+      element('UploadId', uploadId),
     ),
   );
 }
 
 async function putPart(
-  bucket: GatewayBucket,
+  bucket: DevBucket,
   key: string,
   uploadId: string,
   number: number,
@@ -272,12 +261,11 @@ async function putPart(
   if (!Number.isInteger(number) || number < 1 || number > 10_000) {
     throw new S3Error(400, 'InvalidArgument', `part number is out of range: ${number}`);
   }
-  const part = await bucket.resumeMultipartUpload(key, uploadId).uploadPart(number, toArrayBuffer(body));
-  return { status: 200, headers: { etag: `"${part.etag}"` } };
+  return { status: 200, headers: { etag: quoted(await bucket.uploadPart(key, uploadId, number, body)) } };
 }
 
 async function completeUpload(
-  bucket: GatewayBucket,
+  bucket: DevBucket,
   name: string,
   key: string,
   uploadId: string,
@@ -294,19 +282,19 @@ async function completeUpload(
   if (numbers.length === 0 || numbers.length !== etags.length)
     throw new S3Error(400, 'MalformedXML', 'parts are not listed');
   const parts = numbers.map((partNumber, i) => ({ partNumber, etag: etags[i] ?? '' }));
-  const object = await bucket.resumeMultipartUpload(key, uploadId).complete(parts);
+  const facts = await bucket.completeUpload(key, uploadId, parts);
   return xml(
     element(
       'CompleteMultipartUploadResult',
       element('Location', `/${name}/${key}`),
       element('Bucket', name),
       element('Key', key),
-      element('ETag', object.httpEtag),
+      element('ETag', quoted(facts.etag)),
     ),
   );
 }
 
-async function deleteObjects(bucket: GatewayBucket, text: string): Promise<Answer> {
+async function deleteObjects(bucket: DevBucket, text: string): Promise<Answer> {
   const keys = elementTexts(text, 'Key');
   if (keys.length === 0 || keys.length > KEYS_MAX)
     throw new S3Error(400, 'MalformedXML', `keys to delete: ${keys.length}`);
@@ -315,7 +303,7 @@ async function deleteObjects(bucket: GatewayBucket, text: string): Promise<Answe
   return xml(element('DeleteResult', ...(quiet ? [] : keys.map((key) => element('Deleted', element('Key', key))))));
 }
 
-async function listObjects(bucket: GatewayBucket, name: string, query: ReadonlyMap<string, string>): Promise<Answer> {
+async function listObjects(bucket: DevBucket, name: string, query: ReadonlyMap<string, string>): Promise<Answer> {
   const version2 = query.get('list-type') === '2';
   const encode = query.get('encoding-type') === 'url' ? urlEncodeKey : (key: string) => key;
   const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter') ?? ''];
@@ -323,40 +311,39 @@ async function listObjects(bucket: GatewayBucket, name: string, query: ReadonlyM
   if (!Number.isInteger(maxKeys) || maxKeys < 0) throw new S3Error(400, 'InvalidArgument', 'max-keys is not a count');
   const after = version2 ? query.get('start-after') : query.get('marker');
   const token = query.get('continuation-token');
-  const list: R2ListOptions = { limit: maxKeys };
+  const list: ListAsked = { limit: maxKeys };
   if (prefix !== '') list.prefix = prefix;
   if (delimiter !== '') list.delimiter = delimiter;
   if (after !== undefined && after !== '') list.startAfter = after;
   if (token !== undefined) list.cursor = token;
-  const page: Pick<R2Objects, 'objects' | 'delimitedPrefixes'> & { truncated: boolean; cursor?: string } =
-    maxKeys === 0 ? { objects: [], delimitedPrefixes: [], truncated: false } : await bucket.list(list);
-  const last = [page.objects.at(-1)?.key ?? '', page.delimitedPrefixes.at(-1) ?? ''].sort().at(-1) ?? '';
+  const page: ListPage = maxKeys === 0 ? { objects: [], folders: [] } : await bucket.list(list);
+  const truncated = page.cursor !== undefined;
+  const last = [page.objects.at(-1)?.key ?? '', page.folders.at(-1) ?? ''].sort().at(-1) ?? '';
   const fields: Raw[] = [element('Name', name), element('Prefix', encode(prefix)), element('MaxKeys', String(maxKeys))];
   if (delimiter !== '') fields.push(element('Delimiter', encode(delimiter)));
   if (query.get('encoding-type') === 'url') fields.push(element('EncodingType', 'url'));
-  fields.push(element('IsTruncated', String(page.truncated)));
+  fields.push(element('IsTruncated', String(truncated)));
   if (version2) {
-    fields.push(element('KeyCount', String(page.objects.length + page.delimitedPrefixes.length)));
+    fields.push(element('KeyCount', String(page.objects.length + page.folders.length)));
     if (after !== undefined) fields.push(element('StartAfter', encode(after)));
     if (token !== undefined) fields.push(element('ContinuationToken', token));
-    if (page.truncated) fields.push(element('NextContinuationToken', page.cursor ?? ''));
+    if (truncated) fields.push(element('NextContinuationToken', page.cursor ?? ''));
   } else {
     fields.push(element('Marker', encode(after ?? '')));
-    if (page.truncated) fields.push(element('NextMarker', encode(last)));
+    if (truncated) fields.push(element('NextMarker', encode(last)));
   }
   for (const object of page.objects) fields.push(contents(object, encode));
-  for (const folder of page.delimitedPrefixes)
-    fields.push(element('CommonPrefixes', element('Prefix', encode(folder))));
+  for (const folder of page.folders) fields.push(element('CommonPrefixes', element('Prefix', encode(folder))));
   return xml(element('ListBucketResult', ...fields));
 }
 
-function contents(object: R2Object, encode: (key: string) => string): Raw {
+function contents(facts: ObjectFacts, encode: (key: string) => string): Raw {
   return element(
     'Contents',
-    element('Key', encode(object.key)),
-    element('LastModified', object.uploaded.toISOString()),
-    element('ETag', object.httpEtag),
-    element('Size', String(object.size)),
+    element('Key', encode(facts.key)),
+    element('LastModified', new Date(facts.uploadedMs).toISOString()),
+    element('ETag', quoted(facts.etag)),
+    element('Size', String(facts.size)),
     element('StorageClass', 'STANDARD'),
   );
 }
@@ -366,17 +353,23 @@ function listBuckets(name: string): Answer {
   return xml(element('ListAllMyBucketsResult', element('Buckets', bucket)));
 }
 
-function objectHeaders(object: R2Object): Record<string, string> {
+function objectHeaders(facts: ObjectFacts): Record<string, string> {
   return {
-    etag: object.httpEtag,
-    'last-modified': object.uploaded.toUTCString(),
-    'content-type': object.httpMetadata?.contentType ?? 'binary/octet-stream',
+    etag: quoted(facts.etag),
+    'last-modified': new Date(facts.uploadedMs).toUTCString(),
+    'content-type': facts.contentType ?? DEFAULT_TYPE,
     'accept-ranges': 'bytes',
   };
 }
 
-function toArrayBuffer(body: Buffer): ArrayBuffer {
-  return body.buffer.slice(body.byteOffset, body.byteOffset + body.length) as ArrayBuffer;
+const DEFAULT_TYPE = 'binary/octet-stream';
+
+function contentTypeOf(request: IncomingMessage): string {
+  return header(request, 'content-type') ?? DEFAULT_TYPE;
+}
+
+function quoted(etag: string): string {
+  return `"${etag}"`;
 }
 
 function bareEtag(etag: string): string {

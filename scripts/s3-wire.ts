@@ -47,27 +47,20 @@ function decode(text: string): string {
   }
 }
 
-/** First and last byte, both included. */
-export interface ByteRange {
-  start: number;
-  end: number;
-}
+/** Bytes from an offset, or that many bytes of the end. */
+export type ByteRange = { offset: number; length?: number } | { suffix: number };
 
 /**
- * The range a `Range` header asks of an object of `size` bytes. Null when there is none to honour: no header, another
- * unit, or several ranges, all of which S3 answers with the whole object. Throws 416 when it lies behind the end.
+ * The range a `Range` header asks for. Null when there is none to honour: no header, another unit, several ranges, an
+ * end before the start; S3 answers all of these with the whole object. Whether the object reaches so far is not known here.
  */
-export function parseRange(header: string | undefined, size: number): ByteRange | null {
+export function parseRange(header: string | undefined): ByteRange | null {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '');
-  if (match === null || (match[1] === '' && match[2] === '')) return null;
+  if (match === null) return null;
   const [first, last] = [match[1] ?? '', match[2] ?? ''];
-  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
-  const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
-  if (first !== '' && last !== '' && Number(last) < Number(first)) return null;
-  if (start >= size || (first === '' && Number(last) === 0)) {
-    throw new S3Error(416, 'InvalidRange', `range is not satisfiable: ${header} of ${size} bytes`);
-  }
-  return { start, end };
+  if (first === '') return last === '' ? null : { suffix: Number(last) };
+  if (last === '') return { offset: Number(first) };
+  return Number(last) < Number(first) ? null : { offset: Number(first), length: Number(last) - Number(first) + 1 };
 }
 
 /**

@@ -57,8 +57,12 @@ describe('objects', () => {
     ]);
     const tail = await get('ranged', { range: 'bytes=-4' });
     expect([tail.headers.get('content-range'), await tail.text()]).toEqual(['bytes 6-9/10', '6789']);
-    const behind = await get('ranged', { range: 'bytes=10-20' });
-    expect([behind.status, await codeOf(behind)]).toEqual([416, 'InvalidRange']);
+    const over = await get('ranged', { range: 'bytes=8-99' });
+    expect([over.headers.get('content-range'), await over.text()]).toEqual(['bytes 8-9/10', '89']);
+    for (const range of ['bytes=10-20', 'bytes=10-', 'bytes=99-', 'bytes=-0']) {
+      const behind = await get('ranged', { range });
+      expect([range, behind.status, await codeOf(behind)]).toEqual([range, 416, 'InvalidRange']);
+    }
   });
 
   test('objects: a missing key and another bucket are 404 with their own codes', async () => {

@@ -1,0 +1,121 @@
+"""Three engines over the S3 gateway: each reads a table by its folder, with no catalog.
+
+Every reader gives Arrow tables with the same column names, so that answers compare. `SLUICE_S3` is the gateway's
+address, `SLUICE_BUCKET` the bucket.
+"""
+
+import importlib.util
+import os
+import pathlib
+
+import duckdb
+import pyarrow as pa
+import timelake
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.table import StaticTable
+
+S3 = os.environ.get("SLUICE_S3", "")
+ALWAYS_TRUE = AlwaysTrue()
+BUCKET = os.environ.get("SLUICE_BUCKET", "sluice-lake")
+WAREHOUSE = f"s3://{BUCKET}/warehouse"
+
+
+def location(name: str) -> str:
+    """Folder of table `namespace.table`."""
+    return f"{WAREHOUSE}/{name.replace('.', '/')}"
+
+
+def lake(**options: str) -> timelake.Lake:
+    """The warehouse through the Timelake engine. A new one each time has nothing cached."""
+    return timelake.Lake(
+        WAREHOUSE,
+        storage_options={
+            "aws_endpoint": S3,
+            "aws_allow_http": "true",
+            "aws_access_key_id": "dev",
+            "aws_secret_access_key": "dev",
+            "aws_region": "auto",
+            **options,
+        },
+    )
+
+
+FILE_IO = {
+    "s3.endpoint": S3,
+    "s3.access-key-id": "dev",
+    "s3.secret-access-key": "dev",
+    "s3.region": "auto",
+    "s3.force-virtual-addressing": "false",
+}
+
+
+def static_table(name: str, version: int | None = None) -> StaticTable:
+    """The table through PyIceberg: of the version the hint names, or of metadata file `version`."""
+    where = location(name)
+    if version is not None:
+        where += f"/metadata/v{version}.metadata.json"
+    return StaticTable.from_metadata(where, FILE_IO)
+
+
+def _extension(name: str) -> str:
+    spec = importlib.util.find_spec(f"duckdb_extension_{name}")
+    assert spec is not None and spec.origin is not None, f"package duckdb-extension-{name} is missing"
+    folder = pathlib.Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}"
+    return str(folder / f"{name}.duckdb_extension")
+
+
+def duck() -> duckdb.DuckDBPyConnection:
+    """A connection that finds the gateway; times come in UTC."""
+    connection = duckdb.connect()
+    for name in ("httpfs", "avro", "iceberg"):
+        connection.execute(f"LOAD '{_extension(name)}'")
+    endpoint = S3.removeprefix("http://")
+    connection.execute(
+        f"CREATE SECRET (TYPE s3, ENDPOINT '{endpoint}', URL_STYLE 'path', USE_SSL false,"
+        " KEY_ID 'dev', SECRET 'dev', REGION 'auto')"
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+class Readers:
+    """One look at a table through each engine, with nothing cached from before; further reads may use its caches."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.static_table = static_table(name)
+        self.connection = duck()
+        self.lake = lake()
+
+    def pyiceberg(self, where: BooleanExpression = ALWAYS_TRUE) -> pa.Table:
+        return self.static_table.scan(row_filter=where).to_arrow()
+
+    def duckdb(self, where: str = "true", select: str = "*") -> pa.Table:
+        sql = f"SELECT {select} FROM iceberg_scan('{location(self.name)}') WHERE {where}"
+        return self.connection.execute(sql).to_arrow_table()
+
+    def timelake(self, where: str = "true", select: str = "*") -> pa.Table:
+        return self.lake.sql(f"SELECT {select} FROM {self.name} WHERE {where}")
+
+    def all(self) -> dict[str, pa.Table]:
+        """The whole table by each engine."""
+        return {"PyIceberg": self.pyiceberg(), "DuckDB": self.duckdb(), "Timelake": self.timelake()}
+
+
+def rows(table: pa.Table, columns: list[str] | None = None) -> list[tuple]:
+    """Rows as comparable tuples, sorted: NaN and null become texts, strings of every width one type."""
+    names = columns if columns is not None else sorted(table.column_names)
+    out = []
+    for row in table.select(names).to_pylist():
+        out.append(tuple(_comparable(row[n]) for n in names))
+    return sorted(out, key=repr)
+
+
+def _comparable(value: object) -> object:
+    if value is None:
+        return "<null>"
+    if isinstance(value, float):
+        return "<nan>" if value != value else value
+    if hasattr(value, "tzinfo") and getattr(value, "tzinfo") is not None:
+        return value.timestamp(), getattr(value, "microsecond")
+    return value

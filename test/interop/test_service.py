@@ -1,0 +1,190 @@
+"""Tables of the service, read by three engines, and written by the service and the Timelake engine in turn."""
+
+import math
+
+import engines
+import pyarrow as pa
+import pytest
+import service
+from check import same_everywhere
+from data import COLUMNS, FIELDS, SCHEMA, arrow, ndjson, records
+from engines import Readers, rows
+from pyiceberg.expressions import IsNaN
+
+pytestmark = pytest.mark.usefixtures("served")
+
+NO_DEDUP = {"timelake.dedup": "false"}
+
+
+def _create(name: str, chunk: str = "day", **more) -> None:
+    service.create(name, FIELDS, time_column="time", series_key=["device"], chunk=chunk, properties=NO_DEDUP, **more)
+
+
+@pytest.mark.parametrize("chunk", ["hour", "day", "month"])
+def test_rows_sent_are_read_alike_by_all(name: str, chunk: str) -> None:
+    _create(name, chunk)
+    first, second = records(0, 120), records(120, 45)
+    one = service.append(name, ndjson(first))
+    two = service.append(name, ndjson(second))
+    assert two["version"] > one["version"]
+    service.flush(name)
+    same_everywhere(name, first + second)
+
+
+def test_a_version_named_in_an_answer_holds_its_rows(name: str) -> None:
+    _create(name)
+    answer = service.append(name, ndjson(records(0, 30)))
+    table = engines.static_table(name, answer["version"])
+    assert str(table.metadata.current_snapshot_id) == str(answer["snapshot_id"])
+    assert table.scan().to_arrow().num_rows == 30
+
+
+def test_a_plain_table_without_time_is_read_alike(name: str) -> None:
+    fields = [
+        {"name": "id", "type": "long", "required": True},
+        {"name": "label", "type": "string", "required": False},
+    ]
+    service.create(name, fields)
+    items = [{"id": i, "label": None if i % 3 == 0 else f"label {i}"} for i in range(50)]
+    service.append(name, items)
+    service.flush(name)
+    want = rows(pa.Table.from_pylist(items), ["id", "label"])
+    for engine, table in Readers(name).all().items():
+        assert rows(table, ["id", "label"]) == want, engine
+
+
+def test_nan_is_found_and_never_a_bound(name: str) -> None:
+    _create(name)
+    expected = records(0, 20)
+    items = ndjson(expected)
+    for i in range(0, 20, 4):
+        expected[i]["reading"] = math.nan
+        items[i]["reading"] = "NaN"
+    service.append(name, items)
+    service.flush(name)
+    readers = Readers(name)
+    for engine, table in readers.all().items():
+        assert rows(table, COLUMNS) == rows(arrow(expected), COLUMNS), engine
+    assert readers.duckdb("isnan(reading)").num_rows == 5
+    assert readers.timelake("isnan(reading)").num_rows == 5
+    assert readers.pyiceberg(IsNaN("reading")).num_rows == 5
+    huge = sum(1 for r in expected if r["reading"] is not None and r["reading"] > 1e299)
+    assert huge > 0
+    assert readers.duckdb("reading > 1e299 AND NOT isnan(reading)").num_rows == huge
+    assert readers.timelake("reading > 1e299 AND NOT isnan(reading)").num_rows == huge
+
+
+def test_the_engine_takes_our_table_for_its_own(name: str) -> None:
+    """Same properties, spec, sort order and schema as the engine gives a table of the same options."""
+    _create(name)
+    twin = name + "_twin"
+    engines.lake().create_table(twin, SCHEMA, time_column="time", series_key=["device"], dedup=False)
+    ours, theirs = (engines.static_table(n, 1).metadata for n in (name, twin))
+    for key, value in theirs.properties.items():
+        assert ours.properties.get(key) == value, key
+    assert ours.schemas[0].model_dump() == theirs.schemas[0].model_dump()
+    assert ours.partition_specs == theirs.partition_specs
+    assert [o for o in ours.sort_orders if o.order_id == 1] == theirs.sort_orders
+    assert ours.default_sort_order_id == theirs.default_sort_order_id
+    assert ours.last_column_id == theirs.last_column_id
+    assert ours.last_partition_id == theirs.last_partition_id
+    assert engines.lake().table(name).upgrade(dry_run=True)["steps"] in ([], ["write the head object"])
+
+
+def test_service_and_engine_append_in_turn_to_our_table(name: str) -> None:
+    _create(name)
+    everything = []
+    for turn in range(6):
+        part = records(turn * 25, 25)
+        everything += part
+        if turn % 2 == 0:
+            service.append(name, ndjson(part))
+        else:
+            engines.lake().table(name).append(arrow(part), batch_id=f"turn-{turn}")
+    service.flush(name)
+    same_everywhere(name, everything)
+
+
+def test_service_and_engine_append_in_turn_to_the_engines_table(name: str) -> None:
+    table = engines.lake().create_table(name, SCHEMA, time_column="time", series_key=["device"], dedup=False)
+    everything = records(0, 30)
+    table.append(arrow(everything))
+    service.attach(name)
+    for turn in range(1, 6):
+        part = records(turn * 30, 30)
+        everything += part
+        if turn % 2 == 1:
+            service.append(name, ndjson(part))
+        else:
+            engines.lake().table(name).append(arrow(part))
+    service.flush(name)
+    same_everywhere(name, everything)
+
+
+def test_a_stale_engine_handle_rebases_over_our_commits(name: str) -> None:
+    _create(name)
+    handle = engines.lake().table(name)
+    first, second = records(0, 20), records(20, 20)
+    service.append(name, ndjson(first))
+    assert handle.append(arrow(second))["attempts"] == 2
+    same_everywhere(name, first + second)
+
+
+def test_the_engines_maintenance_keeps_our_rows_and_we_go_on(name: str) -> None:
+    _create(name)
+    everything = []
+    for turn in range(4):
+        part = records(turn * 20, 20)
+        everything += part
+        service.append(name, ndjson(part))
+    report = engines.lake().table(name).maintain(expire=False)
+    assert report["files_rewritten"] > 0 and report["rows_rewritten"] == 80
+    part = records(80, 20)
+    everything += part
+    service.append(name, ndjson(part))
+    service.flush(name)
+    same_everywhere(name, everything)
+
+
+def test_the_engine_deduplicates_our_rows_as_its_own(name: str) -> None:
+    service.create(name, FIELDS, time_column="time", series_key=["device"], chunk="day")
+    first = [dict(r, device="one", note="first") for r in records(0, 40)]
+    again = [dict(r, note="again") for r in first[:10]]
+    service.append(name, ndjson(first))
+    engines.lake().table(name).append(arrow(again))
+    third = [dict(r, note="third") for r in first[:5]]
+    service.append(name, ndjson(third))
+    service.flush(name)
+    want = rows(arrow(third + again[5:] + first[10:]), COLUMNS)
+    assert rows(Readers(name).timelake(), COLUMNS) == want
+    engines.lake().table(name).maintain(expire=False)
+    for engine, table in Readers(name).all().items():
+        assert rows(table, COLUMNS) == want, engine
+
+
+def test_latest_rows_come_from_an_index_that_covers_the_table(name: str) -> None:
+    _create(name)
+    everything = records(0, 60)
+    service.append(name, ndjson(everything))
+    more = records(60, 20)
+    engines.lake().table(name).append(arrow(more))
+    service.append(name, ndjson(records(80, 20)))
+    service.flush(name)
+    everything += more + records(80, 20)
+    assert engines.lake().table(name).info()["last_value_index"] is not None
+    newest: dict = {}
+    for record in sorted(everything, key=lambda r: r["time"]):
+        newest[record["device"]] = record
+    got = engines.lake().latest(name)
+    assert rows(got, COLUMNS) == rows(arrow(list(newest.values())), COLUMNS)
+
+
+def test_a_replayed_batch_is_there_once(name: str) -> None:
+    _create(name)
+    batch = records(0, 25)
+    first = service.append(name, ndjson(batch), **{"idempotency-key": "batch-1"})
+    again = service.append(name, ndjson(batch), **{"idempotency-key": "batch-1"})
+    assert again["snapshot_id"] == first["snapshot_id"]
+    same_everywhere(name, batch)
+    duplicate = engines.lake().table(name).append(arrow(batch), batch_id="batch-1")
+    assert duplicate["duplicate"], "the engine does not know our batch id"
