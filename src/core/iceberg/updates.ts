@@ -192,8 +192,8 @@ function apply(draft: Draft, update: MetadataUpdate): void {
       addSnapshot(draft, update.snapshot);
       return;
     case 'set-snapshot-ref': {
-      const { action: _, 'ref-name': name, ...ref } = update;
-      setRef(draft, name, ref);
+      const { action: _, 'ref-name': name, 'snapshot-id': id, ...ref } = update;
+      setRef(draft, name, { 'snapshot-id': id, ...ref });
       return;
     }
     case 'remove-snapshot-ref':
