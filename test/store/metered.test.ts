@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
-import { MeteredStore } from '../../src/store/metered.ts';
+import { MeteredStore, STORE_OPERATIONS } from '../../src/store/metered.ts';
 import { storeSuite } from '../suites/store.ts';
 
 const now = (): number => Date.UTC(2026, 0, 1);
@@ -60,12 +60,21 @@ test('metered: a listing counts its pages, a delete its thousands', async () => 
   expect(store.usage().operations.delete?.requests).toBe(3);
 });
 
+test('metered: writes and listings are class A, reads class B, deletes and aborts free, as R2 bills them', () => {
+  const operations = Object.entries(STORE_OPERATIONS);
+  const named = (billing: string): string[] => operations.filter(([, is]) => is === billing).map(([name]) => name);
+  expect(named('A').sort()).toEqual(['complete', 'list', 'listFolders', 'multipart', 'part', 'putIf', 'putIfAbsent']);
+  expect(named('B').sort()).toEqual(['get', 'getRange', 'head']);
+  expect(named('free').sort()).toEqual(['abort', 'delete']);
+});
+
 test('metered: usage is a copy, and plain JSON', async () => {
   const store = metered();
   await store.head('a');
   const before = store.usage();
   await store.head('a');
   expect(before.classB).toBe(1);
+  expect(before.operations.head?.requests).toBe(1);
   expect(store.usage().classB).toBe(2);
   expect(JSON.parse(JSON.stringify(before))).toEqual(before);
 });
