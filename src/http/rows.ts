@@ -1,6 +1,6 @@
 import { type Detail, invalid } from '../core/base/errors.ts';
 import { BODY_BYTES_MAX, FLUSH_ROWS_MAX, ROW_ERRORS_REPORTED_MAX } from '../core/base/limits.ts';
-import { hasDecimals, isFlat, rowAligner } from '../core/columns/align.ts';
+import { hasDecimals, rowAligner } from '../core/columns/align.ts';
 import { ColumnsBuilder } from '../core/columns/builder.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import type { RowFault } from '../core/columns/fault.ts';
@@ -101,9 +101,7 @@ export async function readRows({
     },
   };
   const digits: Digits = hasDecimals(schema.fields) ? 'decimals' : 'integers';
-  const together = onError === 'refuse' && isFlat(schema.fields);
-  const reader: RowReader =
-    format === 'ndjson' ? ndjsonReader(sink, { digits, together }) : jsonReader(sink, { digits });
+  const reader: RowReader = format === 'ndjson' ? ndjsonReader(sink, { digits }) : jsonReader(sink, { digits });
   const { windowBytes } = options;
   const facts = await readWindows(body, { contentEncoding, bytesMax, windowBytes }, (window, last) =>
     reader.take(window, last),

@@ -87,11 +87,6 @@ export function hasDecimals(fields: readonly NestedField[]): boolean {
   return JSON.stringify(fields.map((field) => field.type)).includes('"decimal(');
 }
 
-/** True when every column is of a primitive type. */
-export function isFlat(fields: readonly NestedField[]): boolean {
-  return fields.every((field) => typeof field.type === 'string');
-}
-
 function setterOf(field: NestedField, builder: FieldBuilder, options: AlignOptions): Setter {
   switch (builder.kind) {
     case 'nested': {

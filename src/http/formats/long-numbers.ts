@@ -27,18 +27,28 @@ function isDigit(byte: number): boolean {
 
 /** The text itself when it shows no such number, else a copy in which each is marked text. */
 export function markLongNumbers(bytes: Uint8Array, digits: Digits): Uint8Array {
-  return showsLongNumber(bytes, digits) ? marked(bytes, digits) : bytes;
+  const runs = longRuns(bytes, digits);
+  if (runs.length === 0) return bytes;
+  const marker = new Marker(bytes);
+  for (const start of runs) {
+    const from = bytes[start - 1] === MINUS ? start - 1 : start;
+    if (!isValueOfName(bytes, from)) return markAll(bytes, digits);
+    const end = endOfNumber(bytes, from);
+    if (end >= 0 && losesDigits(bytes, from, end, digits)) marker.mark(from, end);
+  }
+  return marker.finish();
 }
 
 /**
- * True when a run of digits may be such a number. A run of 16 covers one of every 16 bytes, and of 16 digits around a
- * point 8 are in a row. 2^53 is 9007199254740992: 16 digits that begin lower are no matter. Digits right behind a quote
- * are in a string, those behind a point are a fraction.
+ * Where runs of digits begin that may be such numbers, some of them in strings. A run of 16 covers one of every 16 bytes,
+ * and of 16 digits around a point 8 are in a row. Digits right behind a quote are in a string, those behind a point are a
+ * fraction.
  */
-export function showsLongNumber(bytes: Uint8Array, digits: Digits): boolean {
+export function longRuns(bytes: Uint8Array, digits: Digits): number[] {
   const { length } = bytes;
   const decimals = digits === 'decimals';
   const step = decimals ? 8 : 16;
+  const runs: number[] = [];
   let at = step - 1;
   while (at < length) {
     if (!isDigit(bytes[at])) {
@@ -51,24 +61,67 @@ export function showsLongNumber(bytes: Uint8Array, digits: Digits): boolean {
     while (end < length && (isDigit(bytes[end]) || (decimals && bytes[end] === POINT))) end++;
     const before = start === 0 ? 0 : bytes[start - 1];
     if (end - start >= 16 && before !== QUOTE && before !== POINT && (decimals || isLong(bytes, start, end)))
-      return true;
+      runs.push(start);
     at = end + step - 1;
   }
-  return false;
+  return runs;
 }
 
-/** True for the digits of a whole number that may pass 2^53. */
+/**
+ * True when a number at `from` is surely outside of strings: right behind `":`, where the quote comes after a letter,
+ * digit or underscore. Within a string a quote comes after a backslash, and one that opens a string after punctuation or
+ * space; so this one closes a name. False means: not known.
+ */
+function isValueOfName(bytes: Uint8Array, from: number): boolean {
+  let at = from - 1;
+  if (bytes[at] === 0x20) at--;
+  if (bytes[at] !== COLON || bytes[at - 1] !== QUOTE) return false;
+  const byte = bytes[at - 2];
+  return isDigit(byte) || byte === 0x5f || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a);
+}
+
+/** A copy of a text in which numbers are turned into marked text, in order. */
+class Marker {
+  private readonly bytes: Uint8Array;
+  private readonly out: Uint8Array;
+  private written = 0;
+  private copied = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    // A mark adds 8 bytes to at least 16.
+    this.out = new Uint8Array(bytes.length + (bytes.length >> 1) + BEFORE.length + 1);
+  }
+
+  mark(from: number, end: number): void {
+    this.copyTo(from);
+    this.out.set(BEFORE, this.written);
+    this.written += BEFORE.length;
+    this.copyTo(end);
+    this.out[this.written++] = QUOTE;
+  }
+
+  finish(): Uint8Array {
+    this.copyTo(this.bytes.length);
+    return this.out.subarray(0, this.written);
+  }
+
+  private copyTo(end: number): void {
+    this.out.set(this.bytes.subarray(this.copied, end), this.written);
+    this.written += end - this.copied;
+    this.copied = end;
+  }
+}
+
+/** True for the digits of a whole number that may pass 2^53, which is 9007199254740992. */
 function isLong(bytes: Uint8Array, start: number, end: number): boolean {
   return end - start > 16 || (end - start === 16 && bytes[start] === NINE);
 }
 
-/** The JSON text with each such number outside of strings turned into marked text. Broken JSON stays as broken. */
-function marked(bytes: Uint8Array, digits: Digits): Uint8Array {
+/** The same for any text, byte by byte: such numbers outside of strings. Broken JSON stays as broken. */
+function markAll(bytes: Uint8Array, digits: Digits): Uint8Array {
   const { length } = bytes;
-  // A mark adds 8 bytes to at least 16.
-  const out = new Uint8Array(length + (length >> 1) + BEFORE.length + 1);
-  let written = 0;
-  let copied = 0;
+  const marker = new Marker(bytes);
   let at = 0;
   while (at < length) {
     const byte = bytes[at];
@@ -81,21 +134,11 @@ function marked(bytes: Uint8Array, digits: Digits): Uint8Array {
         while (at < length && isDigit(bytes[at])) at++;
         continue;
       }
-      if (end - at >= 16 && losesDigits(bytes, at, end, digits) && !isName(bytes, end)) {
-        out.set(bytes.subarray(copied, at), written);
-        written += at - copied;
-        out.set(BEFORE, written);
-        written += BEFORE.length;
-        out.set(bytes.subarray(at, end), written);
-        written += end - at;
-        out[written++] = QUOTE;
-        copied = end;
-      }
+      if (end - at >= 16 && losesDigits(bytes, at, end, digits) && !isName(bytes, end)) marker.mark(at, end);
       at = end;
     } else at++;
   }
-  out.set(bytes.subarray(copied), written);
-  return out.subarray(0, written + length - copied);
+  return marker.finish();
 }
 
 /** Where the string that begins at `at` ends: behind its closing quote, or at the end of the text. */
