@@ -35,6 +35,14 @@ export interface WriterPorts extends TablePorts {
   compress: Compress;
   /** Asks to be run at this time (null: not at all). Called in the same turn as each ledger step. */
   arm(dueMs: number | null): void;
+  /** One line for the operator. */
+  log(event: LogEvent): void;
+}
+
+export interface LogEvent {
+  event: string;
+  table: string;
+  [member: string]: unknown;
 }
 
 /** An accepted batch. */
@@ -85,9 +93,10 @@ export class TableWriter {
     if (!base.metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
       throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
     }
-    const before = await this.#earlier(frame);
+    // Looked up and taken in one turn: two requests at once under one id are one batch.
+    const before = this.#earlier(frame);
     const duplicate = before !== null;
-    const sequence = before ?? (await this.#accept(frame));
+    const sequence = await (before ?? this.#accept(frame));
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
       const waiting = this.#waiters.wait(sequence, clock.now(), clock.sleep(waitMs));
       this.#arm();
@@ -123,10 +132,12 @@ export class TableWriter {
 
   /** Does all that is due: the open intent, flushes, the pointer, forgetting. Never throws; joins a run under way. */
   run(): Promise<void> {
-    this.#running ??= this.#runAll().finally(() => {
-      this.#running = null;
-      this.#arm();
-    });
+    this.#running ??= this.#runAll()
+      .catch((error) => this.#log('ledger-failed', this.#record(error)))
+      .finally(() => {
+        this.#running = null;
+        this.#arm();
+      });
     return this.#running;
   }
 
@@ -207,7 +218,7 @@ export class TableWriter {
   }
 
   /** The sequence under which this batch was accepted before, also while its group is still being written. */
-  async #earlier(frame: NewFrame): Promise<number | null> {
+  #earlier(frame: NewFrame): Promise<number> | number | null {
     if (frame.batchId === null) return null;
     const known = this.#ports.ledger.batch(frame.batchId) ?? this.#joining.get(frame.batchId);
     if (known === undefined) return null;
@@ -219,7 +230,7 @@ export class TableWriter {
 
   readonly #joining = new Map<string, { digest: string; sequence: Promise<number> }>();
 
-  async #accept(frame: NewFrame): Promise<number> {
+  #accept(frame: NewFrame): Promise<number> {
     const { buffer } = this.#ports.ledger.state();
     const { pending } = this.#group;
     const bytes = buffer.bytes + pending.bytes + frame.body.length;
@@ -230,11 +241,7 @@ export class TableWriter {
     const { batchId } = frame;
     if (batchId === null) return sequence;
     this.#joining.set(batchId, { digest: frame.digest, sequence });
-    try {
-      return await sequence;
-    } finally {
-      this.#joining.delete(batchId);
-    }
+    return sequence.finally(() => this.#joining.delete(batchId));
   }
 
   #receipt(sequence: number): Receipt {
@@ -297,7 +304,7 @@ export class TableWriter {
       this.#retryLoadMs = clock.now() + retryWaitMs(this.#loadFailures);
       const record = this.#record(error);
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
-      console.error(JSON.stringify({ event: 'run-failed', table: this.#table.place.location, ...record }));
+      this.#log('run-failed', record);
     }
   }
 
@@ -426,8 +433,12 @@ export class TableWriter {
   #defer(open: OpenIntent, error: { type: string; message: string }): false {
     const nowMs = this.#ports.clock.now();
     this.#ports.ledger.defer(nowMs + retryWaitMs(open.failures + 1), { ...error, atMs: nowMs });
-    console.error(JSON.stringify({ event: 'commit-deferred', table: this.#table.place.location, ...error }));
+    this.#log('commit-deferred', { ...error, failures: open.failures + 1 });
     return false;
+  }
+
+  #log(event: string, members: object): void {
+    this.#ports.log({ event, table: this.#table.place.location, ...members });
   }
 
   #refusal(type: string, message: string): Settlement {

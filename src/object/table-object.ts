@@ -9,7 +9,7 @@ import { codecs } from '../engine/codecs.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
-import { TableWriter } from '../engine/table-writer.ts';
+import { type LogEvent, TableWriter } from '../engine/table-writer.ts';
 import { systemClock, systemRandom } from '../platform/system.ts';
 import { type Env, settingsOf } from '../settings.ts';
 import { MeteredStore } from '../store/metered.ts';
@@ -68,6 +68,7 @@ export class TableObject extends DurableObject<Env> {
       marks: this.#marks,
       ...codecs,
       arm: (dueMs: number | null) => this.#schedule.arm(dueMs),
+      log: (event: LogEvent) => console.log(JSON.stringify(event)),
     };
     this.#table = new OpenTable(ports, place);
     this.#writer = new TableWriter(ports, this.#table);

@@ -1,0 +1,227 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { utf8 } from '../../src/core/base/bytes.ts';
+import {
+  acknowledge,
+  DAY,
+  expectExactlyOnce,
+  expectValid,
+  HOUR,
+  newScenario,
+  type Scenario,
+  tableRows,
+  uniqueRow,
+} from '../sim/scenario.ts';
+import { PLACE, SERIES } from '../sim/service.ts';
+
+let scenario: Scenario;
+
+beforeEach(async () => {
+  scenario = await newScenario();
+});
+
+describe('append: the steady state', () => {
+  test('append: accepted rows of several days are in the table after a flush, once', async () => {
+    await acknowledge(scenario, [
+      { device: 'b', time: DAY, v: 1n },
+      { device: 'a', time: DAY + HOUR, v: 2n },
+      { device: 'a', time: DAY + 30n * HOUR, v: 3n },
+    ]);
+    expect(scenario.ledger.state().buffer.rows).toBe(3);
+    await scenario.service.drain();
+    await expectExactlyOnce(scenario);
+  });
+
+  test('append: the flush waits for the age of the oldest row, and a second batch joins it', async () => {
+    const { service, world } = scenario;
+    const startMs = world.clock.now();
+    await acknowledge(scenario, [uniqueRow()]);
+    await acknowledge(scenario, [uniqueRow()]);
+    const due = service.writer.dueMs() ?? 0;
+    expect(due - startMs).toBeGreaterThanOrEqual(10_000);
+    expect(due - startMs).toBeLessThan(10_100);
+    await service.drain();
+    expect(service.table.base?.version).toBe(2);
+    await expectExactlyOnce(scenario);
+  });
+
+  test('append: duplicates of one (series, time) keep the row that came last', async () => {
+    await scenario.world.clock.until(
+      scenario.service.append([
+        { device: 'a', time: DAY, v: 1n },
+        { device: 'a', time: DAY, v: 2n },
+      ]),
+    );
+    await scenario.world.clock.until(scenario.service.append([{ device: 'a', time: DAY, v: 3n }]));
+    await scenario.service.drain();
+    expect(await tableRows(scenario.world)).toEqual([`a ${DAY} 3`]);
+    await expectValid(scenario.world);
+  });
+
+  test('append: a caller that waits hears the snapshot, and hurries the flush', async () => {
+    const { service, world } = scenario;
+    const startMs = world.clock.now();
+    const waiting = service.append([uniqueRow()], { waitMs: 20_000 });
+    // The alarm of the object, as the test harness plays it.
+    await world.clock.idle();
+    const runner = (async () => {
+      while ((service.armedMs ?? Number.POSITIVE_INFINITY) > world.clock.now()) await world.clock.sleep(1);
+      await service.writer.run();
+    })();
+    const accepted = await world.clock.until(waiting);
+    await world.clock.until(runner);
+    expect(accepted.state.state).toBe('committed');
+    expect(world.clock.now() - startMs).toBeLessThan(5_000);
+  });
+
+  test('append: a caller whose wait runs out hears that the rows are buffered', async () => {
+    const accepted = await scenario.world.clock.until(scenario.service.append([uniqueRow()], { waitMs: 10 }));
+    expect(accepted.state).toEqual({ state: 'buffered' });
+  });
+
+  test('append: requests that arrive together share one ledger step', async () => {
+    const { service, world, ledger } = scenario;
+    let steps = 0;
+    ledger.hook = (step, side) => {
+      if (step === 'accept' && side === 'after') steps++;
+    };
+    const all = await world.clock.until(Promise.all([1, 2, 3].map(() => service.append([uniqueRow()]))));
+    expect(steps).toBe(1);
+    expect(all.map((accepted) => accepted.sequence)).toEqual([1, 2, 3]);
+  });
+});
+
+describe('append: what it costs', () => {
+  test('append: over 100 commits of one partition, at most 5.3 writes and 2.3 small reads each, in two round trips', {
+    timeout: 60_000,
+  }, async () => {
+    const { service, world } = scenario;
+    const { store } = service;
+    await acknowledge(scenario, [uniqueRow()]);
+    await service.drain();
+    const from = store.log.length;
+    const rounds: number[] = [];
+    for (let commit = 0; commit < 100; commit++) {
+      await acknowledge(scenario, [uniqueRow()]);
+      const before = store.log.length;
+      await service.drain();
+      rounds.push(
+        store.log
+          .slice(before)
+          .filter((call) => /\/v[0-9]+\.metadata\.json$/.test(call.key) && call.operation === 'putIfAbsent').length,
+      );
+    }
+    const calls = store.log.slice(from);
+    const writes = calls.filter((call) => call.operation.startsWith('put')).length;
+    const reads = calls.filter((call) => call.operation === 'get' || call.operation === 'head').length;
+    expect(calls.length).toBe(writes + reads);
+    expect(writes / 100).toBeLessThanOrEqual(5.3);
+    expect(reads / 100).toBeLessThanOrEqual(2.3);
+    expect(Math.max(...rounds)).toBe(1);
+    // Nothing of a commit waits for anything but the uploads and then the conditional write: seen from their order.
+    const one = calls
+      .slice(-7)
+      .map(
+        (call) => `${call.operation} ${/[^/]*$/.exec(call.key)?.[0].replace(/[0-9a-f-]{36}|snap-[0-9]+-/g, '') ?? ''}`,
+      );
+    expect(one.slice(0, 5).sort()).toEqual(
+      [
+        'head v101.metadata.json',
+        'head v102.metadata.json',
+        'putIfAbsent -added-m.avro',
+        'putIfAbsent .avro',
+        'putIfAbsent .parquet',
+      ].sort(),
+    );
+    expect(one.slice(5)).toEqual(['putIfAbsent v102.metadata.json', 'putIf version-hint.text']);
+    await expectExactlyOnce(scenario);
+    expect(world.clock.now()).toBeGreaterThan(0);
+  });
+
+  test('append: an idle table asks for nothing', async () => {
+    await acknowledge(scenario, [uniqueRow()]);
+    await scenario.service.drain();
+    const before = scenario.service.store.log.length;
+    expect(scenario.service.writer.dueMs()).toBeNull();
+    await scenario.world.clock.until(scenario.service.writer.run());
+    expect(scenario.service.store.log.length).toBe(before);
+  });
+});
+
+describe('append: batch ids', () => {
+  test('batch id: the same id and body is answered with the first receipt, committed or not', async () => {
+    const { service, world } = scenario;
+    const row = uniqueRow();
+    const first = await world.clock.until(service.append([row], { batchId: 'b-1' }));
+    const again = await world.clock.until(service.append([row], { batchId: 'b-1' }));
+    expect(again).toEqual({ ...first, duplicate: true });
+    await service.drain();
+    const late = await world.clock.until(service.append([row], { batchId: 'b-1' }));
+    expect(late.receipt).toBe(first.receipt);
+    expect(late.state.state).toBe('committed');
+    expect(await tableRows(world)).toHaveLength(1);
+  });
+
+  test('batch id: two requests at once with one id are one batch', async () => {
+    const { service, world } = scenario;
+    const row = uniqueRow();
+    const [first, second] = await world.clock.until(
+      Promise.all([service.append([row], { batchId: 'b-1' }), service.append([row], { batchId: 'b-1' })]),
+    );
+    expect(second.receipt).toBe(first.receipt);
+    expect([first.duplicate, second.duplicate]).toEqual([false, true]);
+    expect(scenario.ledger.state().buffer.rows).toBe(1);
+  });
+
+  test('batch id: another body under the same id is refused', async () => {
+    const { service, world } = scenario;
+    await world.clock.until(service.append([uniqueRow()], { batchId: 'b-1' }));
+    await expect(world.clock.until(service.append([uniqueRow()], { batchId: 'b-1' }))).rejects.toMatchObject({
+      type: 'idempotency-conflict',
+    });
+  });
+
+  test('batch id: a commit of exactly one batch carries it for the engine', async () => {
+    const { service, world } = scenario;
+    await world.clock.until(service.append([uniqueRow()], { batchId: 'b-7' }));
+    await service.drain();
+    const summary: Record<string, string> = service.table.base?.metadata.snapshots.at(-1)?.summary ?? {};
+    expect(summary['timelake.batch-id']).toBe('b-7');
+  });
+});
+
+describe('append: backpressure', () => {
+  test('buffer: beyond its bound, callers are told to come back and nothing is lost', async () => {
+    const { service, world, ledger } = scenario;
+    service.store.faults.always('*', null, 'unreadable');
+    await acknowledge(scenario, [uniqueRow()]);
+    const frame = { ...service.frame([uniqueRow()]), body: new Uint8Array(30 * 1024 * 1024) };
+    const uuid = service.table.base?.metadata['table-uuid'] ?? '';
+    await world.clock.until(service.writer.append(frame, uuid, 0));
+    await world.clock.until(service.writer.append(frame, uuid, 0));
+    await expect(world.clock.until(service.writer.append(frame, uuid, 0))).rejects.toMatchObject({ type: 'busy' });
+    expect(ledger.state().buffer.frames).toBe(3);
+  });
+});
+
+describe('pointer', () => {
+  test('pointer: digits without a newline, never backwards, and moved past versions of others', async () => {
+    const { service, world } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    const hintKey = `${PLACE.prefix}/metadata/version-hint.text`;
+    // Another writer has been further already.
+    const seen = await world.memory.head(hintKey);
+    await world.memory.putIf(hintKey, utf8('9'), seen?.etag ?? '');
+    await service.drain();
+    expect(new TextDecoder().decode((await world.memory.get(hintKey))?.bytes)).toBe('9');
+  });
+});
+
+describe('create', () => {
+  test('create: the same definition is answered with the table, another one is refused', async () => {
+    const { service, world } = scenario;
+    const again = await world.clock.until(service.admin.create(SERIES));
+    expect(again.created).toBe(false);
+    const other = { ...SERIES, chunk: 'hour' as const };
+    await expect(world.clock.until(service.admin.create(other))).rejects.toMatchObject({ type: 'table-exists' });
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import {
+  acknowledge,
+  expectExactlyOnce,
+  newScenario,
+  type Scenario,
+  spelled,
+  tableRows,
+  uniqueRow,
+} from '../sim/scenario.ts';
+import { Service } from '../sim/service.ts';
+
+/** What a killed incarnation throws at itself: nothing after it may happen. */
+class Crash extends Error {
+  override readonly name = 'Crash';
+}
+
+/**
+ * Kills an incarnation at its step `point`, counted over store calls and ledger steps, each before and after its
+ * effect. From then on every call of that incarnation fails without an effect: it is dead.
+ */
+function crashAt(service: Service, point: number): { reached: () => boolean; points: () => number } {
+  let at = 0;
+  let dead = false;
+  const step = () => {
+    if (dead) throw new Crash('dead');
+    if (at++ === point) {
+      dead = true;
+      throw new Crash(`at point ${point}`);
+    }
+  };
+  service.store.onBefore(step);
+  service.store.onAfter(step);
+  service.ledger.hook = step;
+  return { reached: () => dead, points: () => at };
+}
+
+/** One life of the table: a commit, two batches, their flush. */
+async function live(scenario: Scenario): Promise<void> {
+  const { service, world } = scenario;
+  for (let batch = 0; batch < 2; batch++) {
+    const row = uniqueRow();
+    const accepted = service.append([row]).then(
+      () => true,
+      () => false,
+    );
+    if (await world.clock.until(accepted)) scenario.acknowledged.push(spelled(row));
+    else maybe.push(spelled(row));
+  }
+  world.clock.advance(20_000);
+  await world.clock.until(service.writer.run());
+}
+
+/** Rows whose answer never came: they may be there, once. */
+let maybe: string[] = [];
+
+async function crashed(point: number): Promise<{ reached: boolean; points: number; marks: Map<string, number> }> {
+  maybe = [];
+  const scenario = await newScenario();
+  await acknowledge(scenario, [uniqueRow()]);
+  await scenario.service.drain();
+  scenario.service = new Service(scenario.world, scenario.ledger);
+  const crash = crashAt(scenario.service, point);
+  await live(scenario);
+  scenario.ledger.hook = () => undefined;
+  scenario.service = new Service(scenario.world, scenario.ledger);
+  await scenario.world.clock.until(scenario.service.writer.check());
+  await scenario.service.drain();
+  // What the ledger had taken, it commits, answered or not.
+  const sent = maybe.filter((row) => !scenario.acknowledged.includes(row));
+  const present = await tableRows(scenario.world);
+  scenario.acknowledged.push(...sent.filter((row) => present.includes(row)));
+  await expectExactlyOnce(scenario);
+  return { reached: crash.reached(), points: crash.points(), marks: scenario.service.marks };
+}
+
+describe('crash: at every step of accepting and committing', () => {
+  test('crash: before and after each store call and each ledger step, everything acknowledged is there once', {
+    timeout: 120_000,
+  }, async () => {
+    const { points } = await crashed(Number.POSITIVE_INFINITY);
+    expect(points).toBeGreaterThan(30);
+    const marks = new Map<string, number>();
+    for (let point = 0; point < points; point++) {
+      const run = await crashed(point);
+      expect(run.reached, `point ${point}`).toBe(true);
+      for (const [mark, count] of run.marks) marks.set(mark, (marks.get(mark) ?? 0) + count);
+    }
+    console.info(`${points} crash points recovered, marks ${JSON.stringify([...marks])}`);
+    expect(marks.get('intent-replayed') ?? 0).toBeGreaterThan(5);
+    expect(marks.get('read-back-own') ?? 0).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,158 @@
+import { hex } from '../../src/core/base/bytes.ts';
+import type { NewFrame } from '../../src/core/batch/frame.ts';
+import { ColumnsBuilder } from '../../src/core/columns/builder.ts';
+import { encodeFrameBody } from '../../src/core/columns/frame.ts';
+import { partitionRows } from '../../src/core/columns/partition.ts';
+import { currentSchema, defaultSpec } from '../../src/core/iceberg/metadata.ts';
+import type { TableDefinition } from '../../src/core/table/definition.ts';
+import { codecs } from '../../src/engine/codecs.ts';
+import { OpenTable } from '../../src/engine/open-table.ts';
+import type { Mark, Random } from '../../src/engine/ports.ts';
+import { TableAdmin } from '../../src/engine/table-admin.ts';
+import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
+import type { MemoryStore } from '../../src/store/memory.ts';
+import type { SimLedger } from './sim-ledger.ts';
+import { SimStore } from './sim-store.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** Random bytes from a seed (mulberry32), so that a run can be repeated. */
+export class SeededRandom implements Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  bytes(length: number): Uint8Array {
+    return Uint8Array.from({ length }, () => this.next() & 0xff);
+  }
+
+  /** 32 random bits. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+}
+
+export const PLACE = { location: 's3://sim-lake/warehouse/ns/t', prefix: 'warehouse/ns/t' };
+
+/** The table most scenarios use: a time series whose rows are unique by (device, time). */
+export const SERIES: TableDefinition = {
+  schema: {
+    type: 'struct',
+    fields: [
+      { name: 'time', type: 'timestamptz', required: true },
+      { name: 'device', type: 'string' },
+      { name: 'v', type: 'long' },
+    ],
+  },
+  timeColumn: 'time',
+  seriesKey: ['device'],
+  chunk: 'day',
+  dedup: null,
+  properties: {},
+};
+
+/** One row of `SERIES`. */
+export interface SeriesRow {
+  device: string;
+  /** Microseconds since 1970. */
+  time: bigint;
+  v: bigint;
+}
+
+export interface World {
+  memory: MemoryStore;
+  clock: VirtualClock;
+  random: SeededRandom;
+}
+
+/**
+ * One incarnation of a table's object: what an object holds in memory, over a ledger and a view of the store. Drop the
+ * value and make another one over the same ledger to crash it.
+ */
+export class Service {
+  readonly store: SimStore;
+  readonly ledger: SimLedger;
+  readonly table: OpenTable;
+  readonly writer: TableWriter;
+  readonly admin: TableAdmin;
+  readonly marks = new Map<Mark, number>();
+  readonly #clock: VirtualClock;
+  /** What the operator would have read. */
+  readonly events: LogEvent[] = [];
+  /** When the writer asked to be run. */
+  armedMs: number | null = null;
+
+  constructor(world: World, ledger: SimLedger, store = new SimStore(world.memory)) {
+    this.store = store;
+    this.ledger = ledger;
+    this.#clock = world.clock;
+    const ports = {
+      store,
+      ledger,
+      clock: world.clock,
+      random: world.random,
+      marks: { hit: (mark: Mark) => this.marks.set(mark, this.count(mark) + 1) },
+      ...codecs,
+      log: (event: LogEvent) => this.events.push(event),
+      arm: (dueMs: number | null) => {
+        this.armedMs = dueMs;
+      },
+    };
+    this.table = new OpenTable(ports, PLACE);
+    this.writer = new TableWriter(ports, this.table);
+    this.admin = new TableAdmin(ports, this.table, this.writer);
+  }
+
+  count(mark: Mark): number {
+    return this.marks.get(mark) ?? 0;
+  }
+
+  /** Rows of `SERIES` as a batch for the table as this incarnation knows it. */
+  frame(rows: readonly SeriesRow[], batchId: string | null = null): NewFrame {
+    const metadata = this.table.base?.metadata;
+    if (metadata === undefined) throw new Error('the table is not loaded');
+    const schema = currentSchema(metadata);
+    const builder = new ColumnsBuilder(schema);
+    const [time, device, v] = builder.fields;
+    for (const row of rows) {
+      if (time.kind !== 'int64' || v.kind !== 'int64' || device.kind !== 'text')
+        throw new Error('not the series table');
+      time.pushBigint(row.time);
+      device.pushString(row.device);
+      v.pushBigint(row.v);
+      builder.endRow();
+    }
+    const columns = builder.finish();
+    const body = encodeFrameBody(columns);
+    return {
+      digest: hex(codecs.digest([body])),
+      batchId,
+      schemaId: schema['schema-id'],
+      rows: columns.rows,
+      partitions: partitionRows(columns, defaultSpec(metadata)).tuples.length,
+      body,
+    };
+  }
+
+  /** Accepts a batch, and resolves when the ledger has it. */
+  async append(rows: readonly SeriesRow[], options: { batchId?: string; waitMs?: number } = {}) {
+    await this.writer.check();
+    const uuid = this.table.base?.metadata['table-uuid'] ?? '';
+    return this.writer.append(this.frame(rows, options.batchId ?? null), uuid, options.waitMs ?? 0);
+  }
+
+  /** Runs what is due until nothing is, moving the clock to each due time. Bounded. */
+  async drain(roundsMax = 50): Promise<void> {
+    for (let round = 0; round < roundsMax; round++) {
+      const due = this.writer.dueMs();
+      if (due === null) return;
+      if (due > this.#clock.now()) this.#clock.advance(due - this.#clock.now());
+      await this.#clock.until(this.writer.run());
+    }
+    throw new Error('work is still due after many runs');
+  }
+}

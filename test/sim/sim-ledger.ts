@@ -1,0 +1,273 @@
+import type { Frame, NewFrame } from '../../src/core/batch/frame.ts';
+import { type Intent, parseIntent, serializeIntent } from '../../src/core/batch/intent.ts';
+import type { Receipt } from '../../src/core/batch/receipt.ts';
+import type {
+  CommitRecord,
+  ErrorRecord,
+  FrameRange,
+  KnownTable,
+  Ledger,
+  LedgerState,
+  OpenIntent,
+  Settlement,
+} from '../../src/engine/ports.ts';
+
+interface Held extends Frame {
+  acceptedMs: number;
+}
+
+/** What survives a crash: plain data, so that it can be copied and put back. */
+interface Durable {
+  ledgerId: string;
+  floor: number;
+  lastTimeMs: number;
+  table: KnownTable | null;
+  hintedVersion: number;
+  frames: Held[];
+  intent: { body: string; targets: number[]; failures: number; retryMs: number } | null;
+  receipts: { first: number; last: number; atMs: number; receipt: Receipt }[];
+  batches: [string, { sequence: number; digest: string; acceptedMs: number }][];
+  lastCommit: CommitRecord | null;
+  lastError: ErrorRecord | null;
+}
+
+/** Called around each step that changes the ledger; throwing in `before` means that the step did not happen. */
+export type StepHook = (step: string, side: 'before' | 'after') => void;
+
+/** A ledger in memory: each step happened or did not, finished steps outlive their incarnation. */
+export class SimLedger implements Ledger {
+  #durable: Durable;
+  /** Set by whoever wants to stop the world at a step. */
+  hook: StepHook = () => undefined;
+
+  constructor(ledgerId: string) {
+    this.#durable = {
+      ledgerId,
+      floor: 0,
+      lastTimeMs: 0,
+      table: null,
+      hintedVersion: 0,
+      frames: [],
+      intent: null,
+      receipts: [],
+      batches: [],
+      lastCommit: null,
+      lastError: null,
+    };
+  }
+
+  /** A copy to restore later, as a point-in-time recovery does. */
+  snapshot(): Durable {
+    return structuredClone(this.#durable);
+  }
+
+  restore(durable: Durable): void {
+    this.#durable = structuredClone(durable);
+  }
+
+  /** Everything is gone, as when an object's storage is lost. */
+  lose(ledgerId: string): void {
+    this.#durable = new SimLedger(ledgerId).#durable;
+  }
+
+  state(): LedgerState {
+    const it = this.#durable;
+    let rows = 0;
+    let bytes = 0;
+    for (const frame of it.frames) {
+      rows += frame.rows;
+      bytes += frame.body.length;
+    }
+    return {
+      ledgerId: it.ledgerId,
+      lastSequence: this.#lastSequence(),
+      lastTimeMs: it.lastTimeMs,
+      table: it.table,
+      hintedVersion: it.hintedVersion,
+      buffer: { frames: it.frames.length, rows, bytes, oldestMs: it.frames[0]?.acceptedMs ?? null },
+      intent: this.#intent(),
+      lastCommit: it.lastCommit,
+      lastError: it.lastError,
+    };
+  }
+
+  accept(frames: readonly NewFrame[], nowMs: number): number {
+    return this.#step('accept', (it) => {
+      const first = this.#lastSequence() + 1;
+      frames.forEach((frame, index) => {
+        const sequence = first + index;
+        it.frames.push({ ...frame, sequence, acceptedMs: nowMs });
+        if (frame.batchId !== null) {
+          it.batches.push([frame.batchId, { sequence, digest: frame.digest, acceptedMs: nowMs }]);
+        }
+      });
+      return first;
+    });
+  }
+
+  next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
+    const [head, ...rest] = this.#durable.frames;
+    if (head === undefined) return null;
+    const range = { first: head.sequence, last: head.sequence, rows: head.rows, bytes: head.body.length };
+    let { partitions } = head;
+    for (const frame of rest) {
+      range.rows += frame.rows;
+      range.bytes += frame.body.length;
+      partitions += frame.partitions;
+      if (range.rows > bounds.rowsMax || range.bytes > bounds.bytesMax || partitions > bounds.partitionsMax) {
+        return { ...range, rows: range.rows - frame.rows, bytes: range.bytes - frame.body.length };
+      }
+      range.last = frame.sequence;
+    }
+    return range;
+  }
+
+  frames(first: number, last: number): Frame[] {
+    return this.#durable.frames
+      .filter((frame) => frame.sequence >= first && frame.sequence <= last)
+      .map(({ acceptedMs: _, ...frame }) => frame);
+  }
+
+  seal(intent: Intent, target: number | null): void {
+    this.#step('seal', (it) => {
+      if (it.intent !== null) throw new Error('one append intent is open at a time');
+      const targets = target === null ? [] : [target];
+      it.intent = { body: serializeIntent(intent), targets, failures: 0, retryMs: 0 };
+      it.lastTimeMs = intent.timeMs;
+    });
+  }
+
+  noteTarget(version: number): void {
+    const { targets } = this.#open();
+    if (targets.includes(version)) return;
+    this.#step('noteTarget', () => targets.push(version));
+  }
+
+  settle(settlement: Settlement): void {
+    const { first, last } = parseIntent(this.#open().body);
+    this.#step('settle', (it) => {
+      this.#leave(first, last, settlement);
+      it.intent = null;
+    });
+  }
+
+  defer(retryMs: number, error: ErrorRecord): void {
+    const open = this.#open();
+    this.#step('defer', (it) => {
+      open.failures++;
+      open.retryMs = retryMs;
+      it.lastError = error;
+    });
+  }
+
+  forget(last: number, settlement: Settlement): void {
+    const first = this.#durable.frames[0]?.sequence;
+    if (first === undefined || first > last) return;
+    this.#step('forget', () => this.#leave(first, last, settlement));
+  }
+
+  discard(settlement: Settlement): number {
+    const { rows } = this.state().buffer;
+    const first = this.#durable.frames[0]?.sequence;
+    this.#step('discard', (it) => {
+      if (first !== undefined) this.#leave(first, this.#lastSequence(), settlement);
+      it.intent = null;
+    });
+    return rows;
+  }
+
+  renew(ledgerId: string): void {
+    this.#step('renew', (it) => {
+      it.ledgerId = ledgerId;
+    });
+  }
+
+  know(table: KnownTable | null): void {
+    if (table?.uuid === this.#durable.table?.uuid && table?.version === this.#durable.table?.version) return;
+    this.#step('know', (it) => {
+      it.table = table;
+    });
+  }
+
+  hinted(version: number): void {
+    if (version === this.#durable.hintedVersion) return;
+    this.#step('hinted', (it) => {
+      it.hintedVersion = version;
+    });
+  }
+
+  receipt(sequence: number): Receipt | null {
+    const it = this.#durable;
+    const settled = it.receipts.find(({ first, last }) => first <= sequence && sequence <= last);
+    if (settled !== undefined) return settled.receipt;
+    return it.frames.some((frame) => frame.sequence === sequence) ? { state: 'buffered' } : null;
+  }
+
+  batch(batchId: string): { sequence: number; digest: string } | null {
+    const found = this.#durable.batches.find(([id]) => id === batchId);
+    return found === undefined ? null : { sequence: found[1].sequence, digest: found[1].digest };
+  }
+
+  prune(beforeMs: number, most: number): number {
+    const it = this.#durable;
+    const old = it.batches.filter(([, batch]) => batch.acceptedMs < beforeMs).slice(0, most);
+    const past = it.receipts.filter((receipt) => receipt.atMs < beforeMs).slice(0, most);
+    if (old.length + past.length === 0) return 0;
+    return this.#step('prune', () => {
+      it.batches = it.batches.filter((batch) => !old.includes(batch));
+      it.receipts = it.receipts.filter((receipt) => !past.includes(receipt));
+      return old.length + past.length;
+    });
+  }
+
+  #step<T>(name: string, change: (durable: Durable) => T): T {
+    this.hook(name, 'before');
+    const result = change(this.#durable);
+    this.hook(name, 'after');
+    return result;
+  }
+
+  #leave(first: number, last: number, settlement: Settlement): void {
+    const it = this.#durable;
+    it.frames = it.frames.filter((frame) => frame.sequence > last);
+    it.floor = Math.max(it.floor, last);
+    if (settlement.outcome === 'committed') {
+      const { version, committedMs, rows, tableUuid } = settlement;
+      const snapshotId = settlement.snapshotId?.toString() ?? null;
+      it.receipts.push({
+        first,
+        last,
+        atMs: committedMs,
+        receipt: { state: 'committed', snapshotId, version, committedMs },
+      });
+      it.lastCommit = { snapshotId, version, committedMs, rows };
+      const known = it.table?.uuid === tableUuid ? it.table.version : 0;
+      it.table = { uuid: tableUuid, version: Math.max(known, version) };
+    } else {
+      const { type, message, atMs } = settlement;
+      it.receipts.push({ first, last, atMs, receipt: { state: 'refused', type, message, atMs } });
+      it.lastError = { type, message, atMs };
+    }
+  }
+
+  #lastSequence(): number {
+    return this.#durable.frames.at(-1)?.sequence ?? this.#durable.floor;
+  }
+
+  #intent(): OpenIntent | null {
+    const { intent } = this.#durable;
+    if (intent === null) return null;
+    return {
+      intent: parseIntent(intent.body),
+      targets: intent.targets,
+      failures: intent.failures,
+      retryMs: intent.retryMs,
+    };
+  }
+
+  #open() {
+    const { intent } = this.#durable;
+    if (intent === null) throw new Error('an append intent is open');
+    return intent;
+  }
+}
