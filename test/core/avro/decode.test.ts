@@ -73,6 +73,12 @@ describe('decoder: corrupt input', () => {
     expect(attempt).toThrow(expect.objectContaining({ kind: 'corrupt', type: 'avro-corrupt' }));
   });
 
+  test('a count that the rest cannot hold: refused before its items are read', () => {
+    expect(() => decode(ints, 254, 255, 255, 255, 15, 2)).toThrow('has a count of 2147483647 beyond the end at byte 5');
+    expect(() => decode({ type: 'array', items: 'double' }, 4, ...Array(15).fill(0))).toThrow('has a count of 2');
+    expect(() => skip({ type: 'map', values: 'int' }, 4, 0, 0, 0)).toThrow('has a count of 2');
+  });
+
   test('items without bytes: a billion of them are refused at once, some are read', () => {
     const nothing = { type: 'array', items: { type: 'record', name: 'e', fields: [] } };
     expect(decode(nothing, 6, 0)).toEqual([{}, {}, {}]);
