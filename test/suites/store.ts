@@ -185,14 +185,17 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect(await keysOf(store.list('t/', 't/\uFFFD'))).toEqual(['t/\u{1F600}']);
     });
 
-    test('list and delete: more than one page of each', async () => {
+    // More than one page and more than one delete; on R2 this takes seconds when the machine is busy.
+    test('list, listFolders, delete: what lies behind the first thousand is reached', { timeout: 60_000 }, async () => {
       const store = await makeStore();
-      const keys = Array.from({ length: 1005 }, (_, i) => `many/${String(i).padStart(5, '0')}`);
+      const folders = Array.from({ length: 1005 }, (_, i) => String(i).padStart(5, '0'));
+      const keys = folders.map((folder) => `many/${folder}/x`);
       for (let at = 0; at < keys.length; at += 50) {
         await Promise.all(keys.slice(at, at + 50).map((key) => store.putIfAbsent(key, utf8('1'))));
       }
       expect(await keysOf(store.list('many/'))).toEqual(keys);
       expect(await keysOf(store.list('many/', keys[3]))).toEqual(keys.slice(4));
+      expect(await collect(store.listFolders('many/'))).toEqual(folders);
       await store.delete(keys);
       expect(await keysOf(store.list('many/'))).toEqual([]);
     });
@@ -217,16 +220,6 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect(await collect(store.listFolders(''))).toEqual(['w']);
       expect(await collect(store.listFolders('w/db/a/'))).toEqual([]);
       expect(await collect(store.listFolders('none/'))).toEqual([]);
-    });
-
-    test('listFolders: a folder behind a thousand others is found', async () => {
-      const store = await makeStore();
-      const keys = Array.from({ length: 1003 }, (_, i) => `f/${String(i).padStart(5, '0')}/x`);
-      for (let at = 0; at < keys.length; at += 50) {
-        await Promise.all(keys.slice(at, at + 50).map((key) => store.putIfAbsent(key, utf8('1'))));
-      }
-      const folders = await collect(store.listFolders('f/'));
-      expect(folders).toEqual(keys.map((key) => key.split('/')[1]));
     });
 
     test('key: an empty, a too long and a malformed one are refused before anything is sent', async () => {
@@ -266,7 +259,7 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect((await store.putIfAbsent('t/H\u00e9llo', utf8('1'))).outcome).toBe('created');
     });
 
-    test('multipart: equal parts and a shorter last one make one object', async () => {
+    test('multipart: equal parts and a shorter last one make one object', { timeout: 60_000 }, async () => {
       const store = await makeStore();
       const upload = await store.multipart('m/data.parquet');
       expect(upload.uploadId).not.toBe('');
