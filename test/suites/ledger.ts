@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest';
+import type { NewFrame } from '../../src/core/batch/frame.ts';
+import type { Intent } from '../../src/core/batch/intent.ts';
+import type { Ledger, Settlement } from '../../src/engine/ports.ts';
+
+/** Makes a ledger, and opens the same one again as the next incarnation would. */
+export interface LedgerHost {
+  open(): Ledger;
+}
+
+function frame(rows: number, options: Partial<NewFrame> = {}): NewFrame {
+  return {
+    digest: `d${rows}`,
+    batchId: null,
+    schemaId: 0,
+    rows,
+    partitions: 1,
+    body: new Uint8Array(rows * 10).fill(rows),
+    ...options,
+  };
+}
+
+function intent(first: number, last: number, options: Partial<Intent> = {}): Intent {
+  return {
+    form: 1,
+    operation: 'append',
+    commitId: '0123456789abcdef0123456789abcdef',
+    snapshotId: 9007199254740991n,
+    timeMs: 1000,
+    ledgerId: '00000000000000aa',
+    first,
+    last,
+    rows: 1,
+    tableUuid: 'u-1',
+    ...options,
+  };
+}
+
+function committed(options: Partial<Extract<Settlement, { outcome: 'committed' }>> = {}): Settlement {
+  return {
+    outcome: 'committed',
+    snapshotId: 9007199254740991n,
+    version: 2,
+    tableUuid: 'u-1',
+    committedMs: 5000,
+    rows: 3,
+    ...options,
+  };
+}
+
+const WIDE = { rowsMax: 1000, bytesMax: 1_000_000, partitionsMax: 1000 };
+
+/** What every ledger does. `run` gives the body a host of its own. */
+export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void) => Promise<void>): void {
+  const it = (title: string, body: (host: LedgerHost) => void) => test(title, () => run(body));
+
+  describe(`${name}: accepting`, () => {
+    it('accept: frames get consecutive sequences from 1, across groups and incarnations', (host) => {
+      const ledger = host.open();
+      expect(ledger.state().lastSequence).toBe(0);
+      expect(ledger.accept([frame(1), frame(2)], 100)).toBe(1);
+      expect(ledger.accept([frame(3)], 200)).toBe(3);
+      const again = host.open();
+      expect(again.state()).toMatchObject({
+        ledgerId: ledger.state().ledgerId,
+        lastSequence: 3,
+        buffer: { frames: 3, rows: 6, bytes: 60, oldestMs: 100 },
+      });
+      expect(again.frames(2, 3).map(({ sequence, rows, body }) => [sequence, rows, body.length, body[0]])).toEqual([
+        [2, 2, 20, 2],
+        [3, 3, 30, 3],
+      ]);
+    });
+
+    it('accept: a body larger than a row comes back whole, among small ones', (host) => {
+      const large = new Uint8Array(2_500_000).map((_, index) => index % 251);
+      host.open().accept([frame(1), frame(2, { body: large }), frame(3)], 100);
+      const found = host.open().frames(1, 3);
+      expect(found.map((one) => one.body.length)).toEqual([10, 2_500_000, 30]);
+      expect(found[1].body[2_499_999]).toBe(2_499_999 % 251);
+      expect(found[2].body[0]).toBe(3);
+    });
+
+    it('accept: a batch id is found with its digest, also by the next incarnation', (host) => {
+      host.open().accept([frame(1, { batchId: 'b-1', digest: 'x' })], 100);
+      expect(host.open().batch('b-1')).toEqual({ sequence: 1, digest: 'x' });
+      expect(host.open().batch('b-2')).toBeNull();
+    });
+  });
+
+  describe(`${name}: choosing`, () => {
+    it('next: the longest range within the bounds, from the oldest', (host) => {
+      const ledger = host.open();
+      expect(ledger.next(WIDE)).toBeNull();
+      ledger.accept([frame(5), frame(4), frame(3)], 100);
+      expect(ledger.next(WIDE)).toEqual({ first: 1, last: 3, rows: 12, bytes: 120 });
+      expect(ledger.next({ ...WIDE, rowsMax: 9 })).toMatchObject({ first: 1, last: 2 });
+      expect(ledger.next({ ...WIDE, bytesMax: 50 })).toMatchObject({ first: 1, last: 1 });
+      expect(ledger.next({ ...WIDE, partitionsMax: 2 })).toMatchObject({ first: 1, last: 2 });
+    });
+
+    it('next: at least one frame, however large', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(5)], 100);
+      expect(ledger.next({ rowsMax: 1, bytesMax: 1, partitionsMax: 0 })).toEqual({
+        first: 1,
+        last: 1,
+        rows: 5,
+        bytes: 50,
+      });
+    });
+  });
+
+  describe(`${name}: intents`, () => {
+    it('seal: the intent is there for the next incarnation, 64-bit id and all', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1)], 100);
+      ledger.seal(intent(1, 1), 7);
+      ledger.noteTarget(8);
+      ledger.noteTarget(8);
+      ledger.defer(9000, { type: 'commit-unknown', message: 'm', atMs: 10 });
+      const state = host.open().state();
+      expect(state.intent).toEqual({ intent: intent(1, 1), targets: [7, 8], failures: 1, retryMs: 9000 });
+      expect(state.lastTimeMs).toBe(1000);
+      expect(state.lastError).toEqual({ type: 'commit-unknown', message: 'm', atMs: 10 });
+    });
+
+    it('seal: a second intent beside an open one is a mistake', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1)], 100);
+      ledger.seal(intent(1, 1), null);
+      expect(() => ledger.seal(intent(1, 1), null)).toThrow('one append intent');
+    });
+
+    it('settle: frames leave, later ones stay, receipts tell, numbering goes on', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1), frame(2)], 100);
+      ledger.accept([frame(3)], 200);
+      ledger.seal(intent(1, 2), 2);
+      ledger.settle(committed());
+      const again = host.open();
+      expect(again.state()).toMatchObject({
+        intent: null,
+        lastSequence: 3,
+        buffer: { frames: 1, rows: 3, oldestMs: 200 },
+        table: { uuid: 'u-1', version: 2 },
+        lastCommit: { snapshotId: '9007199254740991', version: 2, committedMs: 5000, rows: 3 },
+      });
+      expect(again.receipt(1)).toEqual({
+        state: 'committed',
+        snapshotId: '9007199254740991',
+        version: 2,
+        committedMs: 5000,
+      });
+      expect(again.receipt(2)).toEqual(again.receipt(1));
+      expect(again.receipt(3)).toEqual({ state: 'buffered' });
+      expect(again.receipt(4)).toBeNull();
+      expect(again.accept([frame(1)], 300)).toBe(4);
+    });
+
+    it('settle: a range that ends inside a group leaves the rest of it, bodies intact', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1), frame(2), frame(3)], 100);
+      ledger.accept([frame(4)], 200);
+      ledger.seal(intent(1, 2), 2);
+      ledger.settle(committed());
+      const again = host.open();
+      expect(again.frames(1, 9).map((one) => [one.sequence, one.body.length, one.body[0]])).toEqual([
+        [3, 30, 3],
+        [4, 40, 4],
+      ]);
+      again.seal(intent(3, 4), 3);
+      again.settle(committed({ version: 3 }));
+      expect(host.open().state().buffer).toEqual({ frames: 0, rows: 0, bytes: 0, oldestMs: null });
+      expect(host.open().accept([frame(1)], 300)).toBe(5);
+    });
+
+    it('settle: refused frames keep a readable reason', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1)], 100);
+      ledger.seal(intent(1, 1), 2);
+      ledger.settle({ outcome: 'refused', type: 'table-dropped', message: 'gone', atMs: 70 });
+      expect(host.open().receipt(1)).toEqual({ state: 'refused', type: 'table-dropped', message: 'gone', atMs: 70 });
+      expect(host.open().state()).toMatchObject({ intent: null, lastError: { type: 'table-dropped' } });
+    });
+  });
+
+  describe(`${name}: letting go`, () => {
+    it('discard: buffer and intent are gone, the rows are counted, the receipts say why', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1), frame(2)], 100);
+      ledger.seal(intent(1, 1), 2);
+      expect(ledger.discard({ outcome: 'refused', type: 't', message: 'm', atMs: 5 })).toBe(3);
+      const again = host.open();
+      expect(again.state()).toMatchObject({ intent: null, buffer: { frames: 0 }, lastSequence: 2 });
+      expect(again.receipt(2)).toMatchObject({ state: 'refused', type: 't' });
+    });
+
+    it('forget: frames that the table already holds leave without an intent', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1), frame(2), frame(3)], 100);
+      ledger.forget(2, committed({ snapshotId: null }));
+      const again = host.open();
+      expect(again.state().buffer.frames).toBe(1);
+      expect(again.receipt(2)).toMatchObject({ state: 'committed', snapshotId: null });
+    });
+
+    it('prune: old batch ids and receipts are forgotten, at most so many at a time', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1, { batchId: 'old' }), frame(1, { batchId: 'older' })], 100);
+      ledger.seal(intent(1, 2), 2);
+      ledger.settle(committed({ committedMs: 150 }));
+      ledger.accept([frame(1, { batchId: 'new' })], 900);
+      expect(ledger.prune(500, 1)).toBeGreaterThan(0);
+      for (let pass = 0; pass < 5; pass++) ledger.prune(500, 1);
+      const again = host.open();
+      expect([again.batch('old'), again.batch('older')]).toEqual([null, null]);
+      expect(again.batch('new')).not.toBeNull();
+      expect(again.receipt(1)).toBeNull();
+    });
+
+    it('renew, know, hinted: small facts outlive the incarnation', (host) => {
+      const ledger = host.open();
+      ledger.renew('00000000000000ff');
+      ledger.know({ uuid: 'u-9', version: 4 });
+      ledger.hinted(4);
+      expect(host.open().state()).toMatchObject({
+        ledgerId: '00000000000000ff',
+        table: { uuid: 'u-9', version: 4 },
+        hintedVersion: 4,
+      });
+      ledger.know(null);
+      expect(host.open().state().table).toBeNull();
+    });
+  });
+}
