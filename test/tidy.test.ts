@@ -139,7 +139,7 @@ describe('tidy: the rules find what they forbid', () => {
     ['src/store/x.ts', "import { a } from '../core/iceberg/types.ts';"],
     ['src/platform/x.ts', "import { readFileSync } from 'node:fs';"],
     ['src/object/x.ts', "import { app } from '../http/app.ts';"],
-    ['src/object/x.ts', "import { deflate } from '../platform/zlib.ts';"],
+    ['src/object/x.ts', "import { sweep } from '../lake/sweep.ts';"],
     ['src/http/x.ts', "import { load } from '../engine/loader.ts';"],
     ['src/http/x.ts', "import { TableObject } from '../object/table-object.ts';"],
     ['src/http/formats/x.ts', "import type { Store } from '../../store/store.ts';"],

@@ -47,9 +47,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   lake: { folders: ['core', 'engine', 'store'] },
   read: { folders: ['core', 'engine', 'store'] },
-  // The object reads its settings from its own bindings; the numbered SQL of the ledger is imported as text.
+  // The object wires itself up: settings from its bindings, clock and codecs of the platform. SQL is imported as text.
   object: {
-    folders: ['core', 'engine', 'store'],
+    folders: ['core', 'engine', 'store', 'platform'],
     files: ['settings.ts', '../migrations/*.sql'],
     packages: ['cloudflare:workers'],
   },
@@ -58,9 +58,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   queue: { folders: ['core', 'lake', 'read', 'platform', 'http'], typesOf: ['object'], packages: ['hono', 'valibot'] },
 };
 
-/** Files directly under src. The default export answers HTTP, queues and the cron's sweep, hence queue and lake. */
+/** Files directly under src. index.ts is wiring: HTTP, queues, the cron's sweep, and the platform's clock for them. */
 const ROOT_FILES: Readonly<Record<string, Layer>> = {
-  'index.ts': { folders: ['http', 'object', 'queue', 'lake'], files: ['settings.ts'] },
+  'index.ts': { folders: ['http', 'object', 'queue', 'lake', 'platform'], files: ['settings.ts'] },
   // Pure checks of the core; the namespace binding is typed by the object's class.
   'settings.ts': { folders: ['core'], typesOf: ['object'] },
 };
