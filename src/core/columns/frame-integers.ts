@@ -19,24 +19,10 @@ export function writeInt32s(writer: FrameWriter, values: Int32Array): void {
   const width = widthOf(max - min, 0);
   writer.int64(BigInt(min));
   writer.byte(width);
-  if (width === 4) {
-    const plane = new Uint32Array(values.length);
-    for (let i = 0; i < plane.length; i++) plane[i] = values[i] - min;
-    writer.plane(plane);
-  } else if (width >= 2) {
-    const plane = new Uint16Array(values.length);
-    for (let i = 0; i < plane.length; i++) plane[i] = values[i] - min;
-    writer.plane(plane);
-    if (width === 3) {
-      const high = new Uint8Array(values.length);
-      for (let i = 0; i < high.length; i++) high[i] = (values[i] - min) >> 16;
-      writer.plane(high);
-    }
-  } else if (width === 1) {
-    const plane = new Uint8Array(values.length);
-    for (let i = 0; i < plane.length; i++) plane[i] = values[i] - min;
-    writer.plane(plane);
-  }
+  if (width === 0) return;
+  const differences = new Uint32Array(values.length);
+  for (let i = 0; i < differences.length; i++) differences[i] = values[i] - min;
+  writeDifferences(writer, width, differences);
 }
 
 /** `length` int32 values, each from `lowest` to `highest`. */
@@ -52,32 +38,15 @@ export function readInt32s(
   const out = new Int32Array(length);
   if (length === 0) return out;
   if (min < lowest || min > highest) throw reader.broken('holds a number out of range');
+  const differences = readDifferences(reader, width, length);
   // Doubles hold every sum exactly, and one comparison a value keeps wrong ones out.
-  const room = highest - min;
   let most = 0;
-  if (width === 0) out.fill(min);
-  else if (width === 4) {
-    const plane = new Uint32Array(reader.plane(4 * length));
-    for (let i = 0; i < length; i++) {
-      if (plane[i] > most) most = plane[i];
-      out[i] = plane[i] + min;
-    }
-  } else if (width === 1) {
-    const plane = new Uint8Array(reader.plane(length));
-    for (let i = 0; i < length; i++) {
-      if (plane[i] > most) most = plane[i];
-      out[i] = plane[i] + min;
-    }
-  } else {
-    const plane = new Uint16Array(reader.plane(2 * length));
-    const high = width === 3 ? new Uint8Array(reader.plane(length)) : null;
-    for (let i = 0; i < length; i++) {
-      const difference = high === null ? plane[i] : plane[i] | (high[i] << 16);
-      if (difference > most) most = difference;
-      out[i] = difference + min;
-    }
+  for (let i = 0; i < length; i++) {
+    const difference = differences[i];
+    if (difference > most) most = difference;
+    out[i] = difference + min;
   }
-  if (most > room) throw reader.broken('holds a number out of range');
+  if (most > highest - min) throw reader.broken('holds a number out of range');
   return out;
 }
 
@@ -102,28 +71,25 @@ export function writeInt64s(writer: FrameWriter, pairs: Int32Array): void {
   writer.int64(width === 8 ? 0n : (BigInt(minHi) << 32n) | BigInt(minLo));
   writer.byte(width);
   if (width === 8) writer.plane(pairs);
-  else if (width === 1) {
-    const plane = new Uint8Array(length);
-    for (let i = 0; i < length; i++) plane[i] = pairs[2 * i] - minLo;
-    writer.plane(plane);
-  } else if (width === 2 || width === 3) {
-    const plane = new Uint16Array(length);
-    for (let i = 0; i < length; i++) plane[i] = pairs[2 * i] - minLo;
-    writer.plane(plane);
+  if (width === 8 || width === 0) return;
+  const low = new Uint32Array(length);
+  for (let i = 0; i < length; i++) low[i] = pairs[2 * i] - minLo;
+  writeDifferences(writer, Math.min(width, 4), low);
+  if (width <= 4) return;
+  const high = new Uint32Array(length);
+  for (let i = 0; i < length; i++) high[i] = pairs[2 * i + 1] - minHi - (pairs[2 * i] >>> 0 < minLo ? 1 : 0);
+  writeDifferences(writer, width - 4, high);
+}
+
+/** Writes unsigned numbers below 2^(8 * width), 1 to 4 bytes each. */
+function writeDifferences(writer: FrameWriter, width: number, differences: Uint32Array): void {
+  if (width === 4) writer.plane(differences);
+  else if (width === 1) writer.plane(new Uint8Array(differences));
+  else {
+    writer.plane(new Uint16Array(differences));
     if (width === 3) {
-      const high = new Uint8Array(length);
-      for (let i = 0; i < length; i++) high[i] = (pairs[2 * i] - minLo) >> 16;
-      writer.plane(high);
-    }
-  } else if (width >= 4) {
-    const plane = new Uint32Array(length);
-    for (let i = 0; i < length; i++) plane[i] = pairs[2 * i] - minLo;
-    writer.plane(plane);
-    if (width > 4) {
-      const high = width === 5 ? new Uint8Array(length) : new Uint16Array(length);
-      for (let i = 0; i < length; i++) {
-        high[i] = pairs[2 * i + 1] - minHi - (pairs[2 * i] >>> 0 < minLo ? 1 : 0);
-      }
+      const high = new Uint8Array(differences.length);
+      for (let i = 0; i < high.length; i++) high[i] = differences[i] >>> 16;
       writer.plane(high);
     }
   }
@@ -138,31 +104,41 @@ export function readInt64s(reader: FrameReader, length: number): Int32Array {
   const minLo = Number(BigInt.asUintN(32, min));
   const minHi = Number(min >> 32n);
   const out = new Int32Array(2 * length);
-  const low = lowPlane(reader, width, length);
-  const high = highPlane(reader, width, length);
-  const joined = width === 3;
+  const low = readDifferences(reader, Math.min(width, 4), length);
+  if (width <= 4) {
+    for (let i = 0; i < length; i++) {
+      const lo = low[i] + minLo;
+      out[2 * i] = lo;
+      out[2 * i + 1] = lo < TWO_32 ? minHi : minHi + 1;
+    }
+    return out;
+  }
+  const high = readDifferences(reader, width - 4, length);
   for (let i = 0; i < length; i++) {
-    const difference = joined ? low[i] + high[i] * 65_536 : low[i];
-    const lo = difference + minLo;
+    const lo = low[i] + minLo;
     out[2 * i] = lo;
-    out[2 * i + 1] = minHi + (lo >= TWO_32 ? 1 : 0) + (joined ? 0 : high[i]);
+    out[2 * i + 1] = (lo < TWO_32 ? minHi : minHi + 1) + high[i];
   }
   return out;
 }
 
-type Unsigned = Uint8Array | Uint16Array | Uint32Array;
-
-function lowPlane(reader: FrameReader, width: number, length: number): Unsigned {
-  if (width === 0) return new Uint8Array(length);
-  if (width === 1) return new Uint8Array(reader.plane(length));
-  if (width <= 3) return new Uint16Array(reader.plane(2 * length));
-  return new Uint32Array(reader.plane(4 * length));
-}
-
-function highPlane(reader: FrameReader, width: number, length: number): Unsigned {
-  if (width === 3 || width === 5) return new Uint8Array(reader.plane(length));
-  if (width === 6) return new Uint16Array(reader.plane(2 * length));
-  return new Uint8Array(length);
+/** Unsigned numbers of 0 to 4 bytes each; wider in memory, so that the loops over them see one kind of array. */
+function readDifferences(reader: FrameReader, width: number, length: number): Uint32Array {
+  switch (width) {
+    case 0:
+      return new Uint32Array(length);
+    case 1:
+      return new Uint32Array(new Uint8Array(reader.plane(length)));
+    case 4:
+      return new Uint32Array(reader.plane(4 * length));
+    default: {
+      const out = new Uint32Array(new Uint16Array(reader.plane(2 * length)));
+      if (width === 2) return out;
+      const high = new Uint8Array(reader.plane(length));
+      for (let i = 0; i < length; i++) out[i] += high[i] * 65_536;
+      return out;
+    }
+  }
 }
 
 /** Least width for an unsigned difference given as two halves. */
