@@ -1,7 +1,7 @@
 import type { PartitionSpec, Schema, SortOrder, TableMetadata, Value } from '../../src/core/iceberg/types.ts';
 import { checkParquet } from './check-parquet.ts';
 import { assembleStruct, type Leaf, leavesOf, type StructTree } from './columns.ts';
-import { collector, type Finding } from './finding.ts';
+import { collector, type Finding, type Report } from './finding.ts';
 import { type ParquetFooter, readFooter, readRecords } from './parquet.ts';
 import { fieldsById, partitionTypes } from './reader.ts';
 import { applyTransform } from './transform.ts';
@@ -68,6 +68,7 @@ export async function profileFile(
   for (const leaf of leaves) {
     const values: Value[] = [];
     for (const row of rows) leaf.collect(row, values);
+    checkRange(`${key} column ${leaf.name}`, leaf, values, report);
     const size = footer.rowGroups.flatMap((group) => group.chunks).filter((chunk) => chunk.leaf.fieldId === leaf.id);
     columns.set(leaf.id, {
       leaf,
@@ -92,6 +93,22 @@ export async function profileFile(
     disorder: new Map(metadata['sort-orders'].map((order) => [order['order-id'], disorderOf(order, leaves, rows)])),
     findings,
   };
+}
+
+const DAYS = [-719_162, 2_932_896];
+
+/** P16: decimals of their precision, instants of the years 1 to 9999. */
+function checkRange(at: string, leaf: Leaf, values: readonly Value[], report: Report): void {
+  const { name, precision } = leaf.type;
+  const day = name === 'date' ? 1n : ['timestamp', 'timestamptz'].includes(name) ? 86_400_000_000n : null;
+  const least = name === 'decimal' ? 1n - 10n ** BigInt(precision) : day === null ? null : BigInt(DAYS[0]) * day;
+  const greatest = name === 'decimal' ? -(least as bigint) : day === null ? null : (BigInt(DAYS[1]) + 1n) * day - 1n;
+  if (least === null || greatest === null) return;
+  for (const value of values)
+    if (value !== null && (BigInt(value as number | bigint) < least || BigInt(value as number | bigint) > greatest)) {
+      report('P16 range', at, `${least} to ${greatest}`, value);
+      return;
+    }
 }
 
 /** Counts and extremes of a column. Zero is least as -0 and greatest as +0, whichever sign was stored (B8). */

@@ -63,6 +63,8 @@ export interface TableState {
   /** Bytes of the version hint, or null. */
   hint: Uint8Array | null;
   snapshots: SnapshotState[];
+  /** Containers that were read, by key: one manifest is named by many snapshots. */
+  containers: Map<string, AvroFile>;
   /** The object key of a stored location; null when it lies outside the table. */
   keyOf(location: string): string | null;
 }
@@ -126,6 +128,7 @@ export async function loadTable(
     metadata,
     hint: await bucket.get(`${folder}version-hint.text`),
     snapshots: [],
+    containers: new Map(),
     keyOf,
   };
   const wanted = options.snapshots ?? 'all';
@@ -244,7 +247,9 @@ async function loadAvro(table: TableState, location: string, from: string, repor
   const object = await load(table, location, from, report);
   if (object === null) return null;
   try {
-    return { key: object.key, size: object.bytes.length, avro: readAvro(object.bytes) };
+    const avro = table.containers.get(object.key) ?? readAvro(object.bytes);
+    table.containers.set(object.key, avro);
+    return { key: object.key, size: object.bytes.length, avro };
   } catch (error) {
     report('A6 container', object.key, 'an Avro container file of codec null or deflate', (error as Error).message);
     return null;
