@@ -48,9 +48,10 @@ export class LakeTables {
     const root = this.#lake.prefix === '' ? '' : `${this.#lake.prefix}/`;
     const found: { namespace: string; table: string }[] = [];
     for await (const namespace of this.#store.listFolders(root)) {
-      if (after !== null && namespace < after.split('/')[0]) continue;
+      // Folders come in the order of their keys, in which the slash counts.
+      if (after !== null && `${namespace}/` < after.slice(0, after.indexOf('/') + 1)) continue;
       for await (const table of this.#store.listFolders(`${root}${namespace}/`)) {
-        if (after !== null && `${namespace}/${table}` <= after) continue;
+        if (after !== null && `${namespace}/${table}/` <= `${after}/`) continue;
         found.push({ namespace, table });
         if (found.length >= most) return found;
       }
