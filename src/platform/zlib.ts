@@ -1,6 +1,7 @@
 import {
   constants,
   createZstdCompress,
+  createZstdDecompress,
   deflateRawSync,
   inflateRawSync,
   zstdCompressSync,
@@ -13,17 +14,24 @@ import { ZSTD_INPUT_BYTES_MAX } from '../core/base/limits.ts';
 // The checksum is not measurable beside the compression, and without it a flipped byte decompresses without an error.
 const PARAMS = { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 };
 
-/** The synchronous core of a zlib stream, which Node and workerd share but the type declarations leave out. */
+/**
+ * The synchronous core of a zlib stream, which Node and workerd share but the type declarations leave out. The
+ * one-shot calls of workerd do not do for large input or output:
+ *
+ * - `zstdCompressSync` throws when its output passes 40,960 bytes (before 1.20261117);
+ * - `zstdDecompressSync` throws when its output is exactly 40,960 bytes times a power of two (1.20261117.1 still);
+ * - `maxOutputLength` is held against the capacity of a buffer that doubles, so it refuses output well below itself.
+ */
 interface ChunkProcessor {
   _processChunk(chunk: Uint8Array, flush: number): Uint8Array;
 }
 
+/** Room behind the expected end, so that the decoder sees the end of the frame within the first chunk. */
+const SLACK = 64;
+
 /**
- * One zstd frame of level 3 with a content checksum.
- *
- * workerd before 1.20261117 throws when the output of the one-shot call passes 40,960 bytes, whatever its
- * `chunkSize`. Larger input takes the stream's synchronous core with room for the whole output in one chunk (the
- * bound of ZSTD_compressBound, rounded up), which is right there too and costs a fresh compressor.
+ * One zstd frame of level 3 with a content checksum. Input above `ZSTD_INPUT_BYTES_MAX` takes the stream, with room
+ * for the whole output in one chunk (the bound of ZSTD_compressBound, rounded up); it costs a fresh compressor.
  */
 export const compressZstd: Compress = (bytes) => {
   if (bytes.length <= ZSTD_INPUT_BYTES_MAX) return zstdCompressSync(bytes, { params: PARAMS });
@@ -34,13 +42,12 @@ export const compressZstd: Compress = (bytes) => {
 
 /**
  * Decompresses one frame of exactly `length` bytes. Errors: corrupt `zstd-corrupt` when the input is damaged, cut
- * short, or holds another number of bytes. The output is capped at `length`, so a bomb costs no memory.
+ * short, or holds another number of bytes. The output is capped near `length`, so a bomb costs no memory.
  */
 export const decompressZstd: Decompress = (bytes, length) => {
   let out: Uint8Array;
   try {
-    // zlib wants a positive cap; an empty frame still has to decode to nothing.
-    out = zstdDecompressSync(bytes, { maxOutputLength: Math.max(length, 1) });
+    out = decompressed(bytes, length);
   } catch (error) {
     throw corrupt('zstd-corrupt', `zstd frame: does not decode to ${length} bytes`, { length }, error);
   }
@@ -50,19 +57,27 @@ export const decompressZstd: Decompress = (bytes, length) => {
   return out;
 };
 
+function decompressed(bytes: Uint8Array, length: number): Uint8Array {
+  const room = length + SLACK;
+  if (length <= ZSTD_INPUT_BYTES_MAX) return zstdDecompressSync(bytes, { maxOutputLength: room });
+  const stream = createZstdDecompress({ chunkSize: room, maxOutputLength: room }) as unknown as ChunkProcessor;
+  return stream._processChunk(bytes, constants.ZSTD_e_end);
+}
+
 /** Raw deflate, as Avro's `deflate` codec wants it. `inflate` throws corrupt `deflate-corrupt` on damage or excess. */
 export const deflateRaw: Deflate = {
   deflate: (bytes) => deflateRawSync(bytes),
   inflate: (bytes, lengthMax) => {
+    let out: Uint8Array;
     try {
-      return inflateRawSync(bytes, { maxOutputLength: Math.max(lengthMax, 1) });
+      // Twice the bound, since workerd compares a doubling capacity with it; the bound itself is checked below.
+      out = inflateRawSync(bytes, { maxOutputLength: 2 * lengthMax + 65_536 });
     } catch (error) {
-      throw corrupt(
-        'deflate-corrupt',
-        `deflate block: does not inflate within ${lengthMax} bytes`,
-        { lengthMax },
-        error,
-      );
+      throw corrupt('deflate-corrupt', 'deflate block: damaged or too large', { lengthMax }, error);
     }
+    if (out.length > lengthMax) {
+      throw corrupt('deflate-corrupt', `deflate block: ${out.length} bytes are more than ${lengthMax}`, { lengthMax });
+    }
+    return out;
   },
 };
