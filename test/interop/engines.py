@@ -46,6 +46,9 @@ FILE_IO = {
     "s3.secret-access-key": "dev",
     "s3.region": "auto",
     "s3.force-virtual-addressing": "false",
+    # The gateway answers when it has the whole object; a busy machine needs more than the 3 s of the default.
+    "s3.connect-timeout": "60",
+    "s3.request-timeout": "60",
 }
 
 
