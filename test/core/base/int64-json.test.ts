@@ -66,6 +66,16 @@ describe('parseJson', () => {
     );
   });
 
+  it('finds such an integer wherever it stands', () => {
+    for (let at = 0; at < 70; at++) {
+      const before = `"${'x'.repeat(at)}":`;
+      expect(mayHoldBigInteger(`${before}9007199254740993}`), String(at)).toBe(true);
+      expect(mayHoldBigInteger(`${before}9007199254740993`), String(at)).toBe(true);
+      expect(mayHoldBigInteger(`${before}10000000000000001,`), String(at)).toBe(true);
+      expect(mayHoldBigInteger(`${before}8999999999999999,`), String(at)).toBe(false);
+    }
+  });
+
   it('finds every run of digits that could be such an integer', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'0123456789999999999 "'), maxLength: 120 }), (text) => {
