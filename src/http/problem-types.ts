@@ -45,6 +45,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   // Batches, epochs and flushes.
   'idempotency-conflict': { title: 'The idempotency key stands for another body', status: 422 },
   'too-many-apps': { title: 'The table tracks as many apps as it can' },
+  'unknown-receipt': { title: 'The receipt is not known, or not any more', status: 404 },
+  'too-many-partitions': { title: 'The rows of the batch lie in too many partitions', status: 422 },
   busy: { title: 'The buffer of the table is full; send the batch again later', status: 429 },
 
   // Tables and their definitions.
@@ -56,6 +58,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'table-newer': { title: 'The table was written by newer software' },
   'table-unreadable': { title: 'The table cannot be read at the moment' },
   'ambiguous-metadata': { title: 'There is more than one answer to what the current metadata is' },
+  'table-gone': { title: 'The table was removed', status: 404 },
   'bad-definition': { title: 'The definition of the table is wrong' },
   'bad-schema': { title: 'The schema is wrong' },
   'bad-column-name': { title: 'The name of a column is not allowed' },
@@ -67,6 +70,17 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'bad-transform': { title: 'A transform does not fit its column' },
   'bad-sort-order': { title: 'The sort order is wrong' },
   'bad-metadata': { title: 'The table metadata is not valid' },
+  'bad-evolution': { title: 'The schema cannot be changed in this way' },
+  'bad-update': { title: 'An update of the table metadata is wrong' },
+  'unsupported-update': { title: 'The update needs a later format version' },
+  'unsupported-requirement': { title: 'The requirement is not known' },
+  'location-fixed': { title: 'The location of a table never changes' },
+  'metadata-too-large': { title: 'The table metadata is larger than it may be' },
+  'unsortable-column': { title: 'Rows cannot be ordered by this column' },
+  'unknown-sort-field': { title: 'The sort order names a field that the schema does not have' },
+  'unknown-partition-field': { title: 'A partition field has no column in the schema' },
+  'unsupported-partition': { title: 'Rows cannot be partitioned by this column' },
+  'unknown-dedup-field': { title: 'The series key names a field that the schema does not have' },
   'unknown-transform': { title: 'The transform is not known' },
   'unknown-type': { title: 'The type is not known' },
   'unsupported-type': { title: 'The type needs a later format version' },
@@ -74,6 +88,10 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
 
   // Commits.
   'commit-conflict': { title: 'Other changes came first, too often in a row' },
+  'snapshot-exists': { title: 'The snapshot is in the table already' },
+  'stale-sequence-number': { title: 'Another commit took the sequence number' },
+  'unknown-snapshot': { title: 'The snapshot is not in the table' },
+  'snapshot-referenced': { title: 'A branch or tag stands at the snapshot' },
   'commit-unknown': { title: 'The commit may have happened; ask again before sending it again' },
 
   // The service and its store.
@@ -95,6 +113,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'manifest-missing': { title: 'A manifest of a snapshot is missing' },
   'metadata-corrupt': { title: 'The table metadata is corrupt' },
   'parquet-corrupt': { title: 'A Parquet file is corrupt' },
+  'version-too-large': { title: 'The version number in the table is too large' },
   'versions-vanish': { title: 'Versions of the table vanish while they are read' },
   'zstd-corrupt': { title: 'Compressed data is corrupt' },
 };

@@ -1,6 +1,11 @@
 import { type Detail, invalid } from '../core/base/errors.ts';
-import { BODY_BYTES_MAX, FLUSH_ROWS_MAX, ROW_ERRORS_REPORTED_MAX } from '../core/base/limits.ts';
-import { hasDecimals, rowAligner } from '../core/columns/align.ts';
+import {
+  BATCH_COLUMN_BYTES_MAX,
+  BODY_BYTES_MAX,
+  FLUSH_ROWS_MAX,
+  ROW_ERRORS_REPORTED_MAX,
+} from '../core/base/limits.ts';
+import { hasDecimals, rowAligner, rowBytesOf } from '../core/columns/align.ts';
 import { ColumnsBuilder } from '../core/columns/builder.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import type { RowFault } from '../core/columns/fault.ts';
@@ -85,8 +90,14 @@ export async function readRows({
     else if (onError === 'refuse') throw invalidRows(errors, errorCount, false);
   }
 
+  const rowsFit = Math.floor(BATCH_COLUMN_BYTES_MAX / Math.max(1, rowBytesOf(schema.fields)));
+
   function count(): void {
     if (++rowsRead > rowsMax) throw invalid('too-many-rows', `batch has more than ${rowsMax} rows`, { rowsMax });
+    if (rowsRead > rowsFit) {
+      const message = `batch into ${schema.fields.length} columns has more than ${rowsFit} rows: split it`;
+      throw invalid('too-many-rows', message, { rowsMax: rowsFit });
+    }
   }
 
   const sink: RowSink = {

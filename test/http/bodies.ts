@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { SluiceError } from '../../src/core/base/errors.ts';
 import { type Column, entry, isNull } from '../../src/core/columns/columns.ts';
 import type { NestedField, Schema, Type } from '../../src/core/iceberg/types.ts';
-import { type RowsOptions, type RowsRead, readRows } from '../../src/http/rows.ts';
+import { type RowError, type RowsOptions, type RowsRead, readRows } from '../../src/http/rows.ts';
 
 /** `name: type`, required when the type ends in "!". */
 export function schemaOf(fields: Record<string, Type>): Schema {
@@ -116,4 +116,22 @@ function lengthOf(column: Column): number {
 export function tableOf({ columns }: RowsRead): unknown[][] {
   const lists = columns.columns.map(valuesOf);
   return Array.from({ length: columns.rows }, (_, row) => lists.map((list) => list[row]));
+}
+
+/** A table of four columns, of which the first is required. */
+export const SCHEMA = schemaOf({ id: 'long!', name: 'string', at: 'timestamptz', v: 'double' });
+/** Three rows for it. */
+export const THREE = '{"id":1,"name":"a"}\n{"id":2,"v":0.5}\n{"id":3,"at":"2026-01-03T00:00:00Z"}\n';
+export const THREE_ROWS = [
+  [1n, 'a', null, null],
+  [2n, null, null, 0.5],
+  [3n, null, 1_767_398_400_000_000n, null],
+];
+
+/** Errors of a refused batch. */
+export async function errorsOf(promise: Promise<unknown>): Promise<Pick<RowError, 'line' | 'field' | 'type'>[]> {
+  const error = await refusal(promise);
+  if (error.type !== 'invalid-rows') throw error;
+  const { errors } = error.detail as { errors: unknown[] };
+  return (errors as RowError[]).map(({ line, field, type }) => ({ line, field, type }));
 }

@@ -12,7 +12,8 @@ import {
   primitiveCast,
   unknownName,
 } from './casts.ts';
-import { faultOf, Misfit, preview, type RowFault, shorten } from './fault.ts';
+import { faultOf, Misfit, preview, type RowFault } from './fault.ts';
+import { storageOf } from './storage.ts';
 
 export interface AlignOptions extends CastOptions {
   /**
@@ -34,45 +35,39 @@ type Setter = (value: unknown) => Misfit | null;
  */
 export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): AlignRow {
   const { fields } = builder.schema;
-  const setters = fields.map((field, i) => setterOf(field, builder.fields[i], options));
-  const names = fields.map((field) => field.name);
-  const required = fields.map((field) => field.required && field.name !== options.filledField);
-  // `constructor` and the like are found on every object: such a name must be looked up as an own one.
-  const inherited = names.map((name) => name in Object.prototype);
-  const count = names.length;
+  const places = new Map(
+    fields.map((field, i) => {
+      const required = field.required && field.name !== options.filledField;
+      return [field.name, { name: field.name, required, set: setterOf(field, builder.fields[i], options) }];
+    }),
+  );
+  const required = [...places.values()].filter((place) => place.required).map((place) => place.name);
+
+  function refuse(name: string, misfit: Misfit): RowFault {
+    builder.rollbackRow();
+    return faultOf(name, misfit);
+  }
 
   return (row) => {
     if (!isObject(row)) {
       const value = preview(row);
       return { type: 'not-an-object', field: null, message: `row must be a JSON object: ${value}`, value };
     }
-    let found = 0;
-    for (let i = 0; i < count; i++) {
-      const name = names[i];
-      const value = inherited[i] && !Object.hasOwn(row, name) ? undefined : row[name];
-      if (value !== undefined) found++;
-      let misfit: Misfit | null = null;
-      if (value !== undefined && value !== null) misfit = setters[i](value);
-      else if (required[i]) {
-        misfit =
-          value === null
-            ? new Misfit('null-in-required', 'is required and null')
-            : new Misfit('missing-required', 'is required and missing');
+    // By the names of the row: a row of few names costs little, however many columns there are.
+    for (const name in row) {
+      const place = places.get(name);
+      if (place === undefined)
+        return refuse(name, new Misfit('unknown-column', unknownName('column', name, places.keys())));
+      const value = row[name];
+      if (value === null || value === undefined) {
+        if (place.required) return refuse(name, new Misfit('null-in-required', 'is required and null'));
+        continue;
       }
-      if (misfit !== null) {
-        builder.rollbackRow();
-        return faultOf(name, misfit);
-      }
+      const misfit = place.set(value);
+      if (misfit !== null) return refuse(name, misfit);
     }
-    let given = 0;
-    for (const _ in row) given++;
-    if (given !== found) {
-      const unknown = Object.keys(row).find((name) => !names.includes(name));
-      if (unknown !== undefined) {
-        builder.rollbackRow();
-        const field = shorten(unknown);
-        return { type: 'unknown-column', field, message: `${field} ${unknownName('column', unknown, names)}` };
-      }
+    for (const name of required) {
+      if (!Object.hasOwn(row, name)) return refuse(name, new Misfit('missing-required', 'is required and missing'));
     }
     builder.endRow();
     return null;
@@ -86,6 +81,18 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
 export function hasDecimals(fields: readonly NestedField[]): boolean {
   return JSON.stringify(fields.map((field) => field.type)).includes('"decimal(');
 }
+
+/** Memory of one row in typed columns, without the bytes of texts: what a row of nulls takes when the columns are made. */
+export function rowBytesOf(fields: readonly NestedField[]): number {
+  let bytes = 0;
+  for (const { type } of fields) {
+    const storage = storageOf(type);
+    bytes += 1 + (storage.kind === 'fixed' ? storage.width : SLOT_BYTES[storage.kind]);
+  }
+  return bytes;
+}
+
+const SLOT_BYTES = { boolean: 1, int32: 4, int64: 8, float32: 4, float64: 8, text: 4, nested: 8 };
 
 function setterOf(field: NestedField, builder: FieldBuilder, options: AlignOptions): Setter {
   switch (builder.kind) {

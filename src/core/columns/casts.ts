@@ -418,9 +418,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Says that a name is unknown, and which one of another case is not. */
-export function unknownName(what: 'column' | 'field', name: string, known: readonly string[]): string {
+export function unknownName(what: 'column' | 'field', name: string, known: Iterable<string>): string {
   const lower = name.toLowerCase();
-  const near = known.find((other) => other.toLowerCase() === lower);
+  const near = [...known].find((other) => other.toLowerCase() === lower);
   if (near === undefined) return `is a ${what} that the table does not have`;
   return `is a ${what} that the table does not have; it has ${near}, and names differ by case`;
 }
