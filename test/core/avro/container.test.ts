@@ -144,7 +144,7 @@ describe('container: corrupt files', () => {
           expect(error).toMatchObject({ kind: 'corrupt' });
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 });

@@ -141,7 +141,7 @@ describe('encoder and decoder: against avsc', () => {
           );
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 300 },
     );
     // The property is worth nothing if the generator does not reach the composite types.
     expect([...seen]).toEqual(

@@ -150,7 +150,7 @@ describe('manifest list: writing', () => {
         expect(read(bytes)).toEqual(files);
         expect(write(read(bytes))).toEqual(bytes);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { headerText, openContainer } from '../../../src/core/avro/container.ts';
+import { AVRO_BLOCK_BYTES } from '../../../src/core/base/limits.ts';
 import { type ManifestWrite, manifestFileOf, readManifest, writeManifest } from '../../../src/core/iceberg/manifest.ts';
 import { manifestEntrySchema } from '../../../src/core/iceberg/manifest-schema.ts';
 import { resultType } from '../../../src/core/iceberg/transform.ts';
@@ -95,11 +96,12 @@ describe('manifest: writing', () => {
   });
 
   test('B173 more than one block: read whole by us and by avsc', async () => {
-    const many = Array.from({ length: 10_000 }, (_, i) => added({ filePath: `s3://lake/ns/t/data/${i}.parquet` }));
+    const padding = 'x'.repeat(2000);
+    const many = Array.from({ length: 700 }, (_, i) => added({ filePath: `${padding}${i}.parquet` }));
     const { bytes } = write(many);
-    expect(bytes.length).toBeGreaterThan(1024 * 1024);
+    expect(bytes.length).toBeGreaterThan(AVRO_BLOCK_BYTES);
     expect(read(bytes).entries).toEqual(many);
-    expect((await avscRead(bytes)).records).toHaveLength(10_000);
+    expect((await avscRead(bytes)).records).toHaveLength(700);
   });
 
   test('an added entry without snapshot id: gets that of the commit', () => {
@@ -186,7 +188,7 @@ describe('manifest: round trip', () => {
         const { bytes } = write(entries, { spec, deflate: deflated ? zlibDeflate : null });
         expect(read(bytes)).toEqual({ schema, spec, content: 0, entries });
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
@@ -216,7 +218,7 @@ describe('manifest: round trip', () => {
         const entries = [make(change)];
         expect(read(write(entries).bytes).entries).toEqual(entries);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });
