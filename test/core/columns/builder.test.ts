@@ -151,6 +151,18 @@ describe('columns builder', () => {
     expect(Array.from((columns.columns[1] as { values: Int32Array }).values)).toEqual([1, 0, 3]);
   });
 
+  test('columns builder: a null that was rolled back leaves a column without nulls', () => {
+    const builder = new ColumnsBuilder(schemaOf([['a', 'int']]));
+    const a = field(builder, 0, 'int32');
+    a.push(1);
+    builder.endRow();
+    a.pushNull();
+    builder.rollbackRow();
+    a.push(2);
+    builder.endRow();
+    expect(builder.finish().columns[0]).toEqual({ kind: 'int32', values: Int32Array.of(1, 2), validity: null });
+  });
+
   test('columns builder: a row begun and not ended is dropped', () => {
     const builder = new ColumnsBuilder(schemaOf([['a', 'int']]));
     field(builder, 0, 'int32').push(1);

@@ -34,6 +34,7 @@ describe('concat', () => {
     const joined = concat([columnsOf(schema, [['a'], ['b']]), columnsOf(schema, [['b'], [null], ['c']])], schema);
     const [column] = joined.columns;
     expect(column.kind === 'dictionary' && countOf(column.dictionary)).toBe(3);
+    expect(column.kind === 'dictionary' && [...column.codes]).toEqual([0, 1, 1, -1, 2]);
     expect(rowsOf(joined)).toEqual([['a'], ['b'], ['b'], [null], ['c']]);
   });
 
