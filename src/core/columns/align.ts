@@ -10,7 +10,7 @@ import {
   isObject,
   nestedCast,
   primitiveCast,
-  unknownName,
+  unknownNames,
 } from './casts.ts';
 import { faultOf, Misfit, preview, type RowFault } from './fault.ts';
 import { storageOf } from './storage.ts';
@@ -43,6 +43,8 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
   );
   const required = [...places.values()].filter((place) => place.required).map((place) => place.name);
 
+  const unknown = unknownNames('column', [...places.keys()]);
+
   function refuse(name: string, misfit: Misfit): RowFault {
     builder.rollbackRow();
     return faultOf(name, misfit);
@@ -56,8 +58,7 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
     // By the names of the row: a row of few names costs little, however many columns there are.
     for (const name in row) {
       const place = places.get(name);
-      if (place === undefined)
-        return refuse(name, new Misfit('unknown-column', unknownName('column', name, places.keys())));
+      if (place === undefined) return refuse(name, unknown(name));
       const value = row[name];
       if (value === null || value === undefined) {
         if (place.required) return refuse(name, new Misfit('null-in-required', 'is required and null'));

@@ -345,7 +345,10 @@ function structCast(type: StructType, options: CastOptions): Cast<Record<string,
     required,
     cast: optional(held, required, options),
   }));
-  const names = type.fields.map((field) => field.name);
+  const unknown = unknownNames(
+    'field',
+    type.fields.map((field) => field.name),
+  );
   return (value) => {
     if (!isObject(value)) return new Misfit('wrong-type', 'must be an object', value);
     const out: Record<string, unknown> = Object.create(null);
@@ -361,8 +364,7 @@ function structCast(type: StructType, options: CastOptions): Cast<Record<string,
       out[name] = result;
     }
     for (const name of Object.keys(value)) {
-      if (!Object.hasOwn(out, name))
-        return new Misfit('unknown-field', unknownName('field', name, names)).at(`.${name}`);
+      if (!Object.hasOwn(out, name)) return unknown(name).at(`.${name}`);
     }
     return out;
   };
@@ -417,10 +419,15 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Says that a name is unknown, and which one of another case is not. */
-export function unknownName(what: 'column' | 'field', name: string, known: Iterable<string>): string {
-  const lower = name.toLowerCase();
-  const near = [...known].find((other) => other.toLowerCase() === lower);
-  if (near === undefined) return `is a ${what} that the table does not have`;
-  return `is a ${what} that the table does not have; it has ${near}, and names differ by case`;
+/** Misfits of unknown names, which also say when a known one differs by case alone. */
+export function unknownNames(what: 'column' | 'field', known: readonly string[]): (name: string) => Misfit {
+  const problem = `is a ${what} that the table does not have`;
+  // Made at the first unknown name, and once: every row of a batch may have one.
+  let byLowerCase: Map<string, string> | null = null;
+  return (name) => {
+    byLowerCase ??= new Map(known.map((other) => [other.toLowerCase(), other]));
+    const near = byLowerCase.get(name.toLowerCase());
+    const hint = near === undefined ? '' : `; it has ${near}, and names differ by case`;
+    return new Misfit(`unknown-${what}`, problem + hint);
+  };
 }
