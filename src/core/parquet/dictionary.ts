@@ -7,6 +7,10 @@ export interface LocalDictionary {
   indices: Int32Array;
 }
 
+/** Values looked at before the work of a dictionary is begun, and how many of them may be distinct. */
+const PROBE = 2048;
+const PROBE_DISTINCT_MAX = Math.floor(PROBE * 0.97);
+
 /**
  * The dictionary of a chunk's values, or null when it cannot pay: booleans, no values, a page above
  * `DICTIONARY_PAGE_BYTES_MAX`, or more than two thirds of the values distinct. Floating-point values are told apart
@@ -15,8 +19,13 @@ export interface LocalDictionary {
 export function buildDictionary(dense: Dense): LocalDictionary | null {
   const { count } = dense;
   if (count === 0) return null;
+  // A table of tens of thousands of entries is slow to fill, and mostly distinct values show in a few.
+  if (count > 4 * PROBE && build(probe(dense), PROBE_DISTINCT_MAX) === null) return null;
   // A chunk of a few values may be all distinct: the caller compares sizes anyway.
-  const distinctMax = Math.max(16, Math.floor((count * 2) / 3));
+  return build(dense, Math.max(16, Math.floor((count * 2) / 3)));
+}
+
+function build(dense: Dense, distinctMax: number): LocalDictionary | null {
   switch (dense.kind) {
     case 'boolean':
       return null;
@@ -28,6 +37,27 @@ export function buildDictionary(dense: Dense): LocalDictionary | null {
       return ofFixed(dense, distinctMax);
     case 'strings':
       return dense.unique ? ofCodes(dense, distinctMax) : ofStrings(dense, distinctMax);
+  }
+}
+
+/** Values from all over the chunk. */
+function probe(dense: Dense): Dense {
+  const at = (i: number): number => Math.floor((i * dense.count) / PROBE);
+  switch (dense.kind) {
+    case 'word':
+      return { ...dense, count: PROBE, words: Int32Array.from({ length: PROBE }, (_, i) => dense.words[at(i)]) };
+    case 'pair': {
+      const words = new Int32Array(2 * PROBE);
+      for (let i = 0; i < PROBE; i++) {
+        words[2 * i] = dense.words[2 * at(i)];
+        words[2 * i + 1] = dense.words[2 * at(i) + 1];
+      }
+      return { ...dense, count: PROBE, words };
+    }
+    case 'strings':
+      return { ...dense, count: PROBE, codes: Int32Array.from({ length: PROBE }, (_, i) => dense.codes[at(i)]) };
+    default:
+      return dense;
   }
 }
 

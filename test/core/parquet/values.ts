@@ -128,7 +128,7 @@ function dictionaryOf(values: readonly (Uint8Array | null)[]) {
 export function valuesOf(column: Column, type: string): Value[] {
   const rows = rowsOf(column);
   const { name } = primitive(type);
-  return Array.from({ length: rows }, (_, row): Value => {
+  const valueAt = (row: number): Value => {
     if (column.validity !== null && column.validity[row] === 0) return null;
     switch (column.kind) {
       case 'boolean':
@@ -154,7 +154,8 @@ export function valuesOf(column: Column, type: string): Value[] {
       case 'nested':
         return column.values[row] as Value;
     }
-  });
+  };
+  return Array.from({ length: rows }, (_, row) => valueAt(row));
 }
 
 function rowsOf(column: Column): number {
@@ -180,7 +181,7 @@ export function someValues(type: string, rows: number, nulls: 'none' | 'some' | 
   const random = randomFrom(seed);
   const pick = (values: readonly Value[]): Value => values[Math.floor(random() * values.length)];
   const edges = edgesOf(type);
-  return Array.from({ length: rows }, (_, row): Value => {
+  const valueAt = (row: number): Value => {
     if (nulls === 'all' || (nulls === 'some' && random() < 0.3)) return null;
     if (random() < 0.05) return pick(edges);
     const step = row % 700;
@@ -212,7 +213,8 @@ export function someValues(type: string, rows: number, nulls: 'none' | 'some' | 
       case 'uuid':
         return Uint8Array.from({ length: storageOf(type).length }, () => random() * 256);
     }
-  });
+  };
+  return Array.from({ length: rows }, (_, row) => valueAt(row));
 }
 
 /** The value list of iceberg-correctness.md section 17(2). */
