@@ -100,6 +100,14 @@ export function printJson(value: Json): string {
   return JSON.stringify(value);
 }
 
+/** The value with the keys of every object in one order: two texts are equal when the values are. */
+export function inKeyOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, member]) => [name, inKeyOrder(member)]));
+}
+
 export function isObject(value: Json | undefined): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

@@ -18,7 +18,7 @@ import {
 } from './mutate.ts';
 import { readFooter } from './parquet.ts';
 import { items, sub, type ThriftStruct } from './thrift.ts';
-import { describeFindings, type Finding, type ProfileCache, validateTable } from './validator.ts';
+import { describeFindings, type Finding, newCache, validateTable } from './validator.ts';
 import { encodeSingle, type Primitive, parsePrimitive } from './values.ts';
 
 export const encoder = new TextEncoder();
@@ -30,7 +30,7 @@ export const options = (table: FixtureName) => (table === 'engine' ? {} : { buck
 export const spell = (finding: Finding) => JSON.stringify(finding);
 export const baselines = new Map<FixtureName, Promise<Set<string>>>();
 
-export const cache: ProfileCache = new Map();
+export const cache = newCache();
 
 /** Findings of a table. Files that a fault left alone are taken from the cache. */
 export async function find(table: FixtureName, objects: Objects): Promise<Finding[]> {

@@ -14,6 +14,7 @@ import type {
 } from '../../src/core/iceberg/types.ts';
 import { type AvroFile, fieldById, itemsOf, readAvro } from './avro.ts';
 import { type Bucket, cachingBucket } from './bucket.ts';
+import { newCache, sameOr, type ValidatorCache } from './cache.ts';
 import { collector, describeFindings, type Report } from './finding.ts';
 import { isObject, type Json, type JsonObject, parseJson } from './json.ts';
 import { resultType } from './transform.ts';
@@ -26,6 +27,7 @@ export interface ReadOptions {
   version?: number;
   /** Which snapshots' manifests to read. */
   snapshots?: 'all' | 'current' | 'none';
+  cache?: ValidatorCache;
 }
 
 /** A manifest entry with the numbers it inherits. */
@@ -63,8 +65,8 @@ export interface TableState {
   /** Bytes of the version hint, or null. */
   hint: Uint8Array | null;
   snapshots: SnapshotState[];
-  /** Containers that were read, by key: one manifest is named by many snapshots. */
-  containers: Map<string, AvroFile>;
+  /** What was read so far: one manifest is named by many snapshots. */
+  cache: ValidatorCache;
   /** The object key of a stored location; null when it lies outside the table. */
   keyOf(location: string): string | null;
 }
@@ -106,9 +108,10 @@ export async function loadTable(
     report('I3 object', metadataKey, 'present', 'missing');
     return null;
   }
-  const raw = readMetadata(metadataBytes, metadataKey, report);
-  if (raw === null) return null;
-  const metadata = toMetadata(raw);
+  const cache = options.cache ?? newCache();
+  const parsed = parseMetadata(cache, metadataBytes, metadataKey, report);
+  if (parsed === null) return null;
+  const { raw, metadata } = parsed;
   const keyOf = (location: string): string | null => {
     const own = options.bucketName === undefined ? null : `s3://${options.bucketName}/`;
     if (own !== null && location.startsWith(`${own}${prefix}/`)) return location.slice(own.length);
@@ -128,7 +131,7 @@ export async function loadTable(
     metadata,
     hint: await bucket.get(`${folder}version-hint.text`),
     snapshots: [],
-    containers: new Map(),
+    cache,
     keyOf,
   };
   const wanted = options.snapshots ?? 'all';
@@ -142,13 +145,15 @@ export async function loadTable(
 }
 
 /** Parses a metadata file and sees that it can be understood at all. */
-export function readMetadata(bytes: Uint8Array, key: string, report: Report): JsonObject | null {
+export function parseMetadata(cache: ValidatorCache, bytes: Uint8Array, key: string, report: Report) {
   try {
-    const raw = parseJson(bytes);
-    if (!isObject(raw)) throw new Error('not an object');
-    for (const name of ['schemas', 'partition-specs', 'sort-orders'])
-      if (!Array.isArray(raw[name])) throw new Error(`${name} is no list`);
-    return raw;
+    return sameOr(cache.versions, key, bytes, () => {
+      const raw = parseJson(bytes);
+      if (!isObject(raw)) throw new Error('not an object');
+      for (const name of ['schemas', 'partition-specs', 'sort-orders'])
+        if (!Array.isArray(raw[name])) throw new Error(`${name} is no list`);
+      return { raw, metadata: toMetadata(raw) };
+    });
   } catch (error) {
     report('M19 metadata file', key, 'one JSON object of table metadata', (error as Error).message);
     return null;
@@ -247,8 +252,7 @@ async function loadAvro(table: TableState, location: string, from: string, repor
   const object = await load(table, location, from, report);
   if (object === null) return null;
   try {
-    const avro = table.containers.get(object.key) ?? readAvro(object.bytes);
-    table.containers.set(object.key, avro);
+    const avro = sameOr(table.cache.containers, object.key, object.bytes, () => readAvro(object.bytes));
     return { key: object.key, size: object.bytes.length, avro };
   } catch (error) {
     report('A6 container', object.key, 'an Avro container file of codec null or deflate', (error as Error).message);

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { mapBucket } from './bucket.ts';
 import { DEVIATIONS } from './deviations.ts';
 import { loadFixture } from './fixtures/load.ts';
-import { editMetadata } from './mutate.ts';
-import { assertValidTable, describeFindings, type ProfileCache, validateTable } from './validator.ts';
+import type { JsonObject } from './json.ts';
+import { editList, editMetadata } from './mutate.ts';
+import { assertValidTable, describeFindings, newCache, validateTable } from './validator.ts';
 
 const numbersOf = (findings: { demand: string }[]) =>
   [...new Set(findings.map(({ demand }) => demand.split(' ')[0]))].sort();
@@ -59,7 +60,7 @@ describe('validator: options', () => {
         return bucket.get(key);
       },
     };
-    const cache: ProfileCache = new Map();
+    const cache = newCache();
     const first = await validateTable(counting, 'paged', { cache });
     expect(await validateTable(counting, 'paged', { cache })).toEqual(first);
     expect([...reads.values()]).toEqual([1, 1]);
@@ -78,6 +79,45 @@ describe('validator: options', () => {
     );
     await assertValidTable(mapBucket(loadFixture('paged')), 'paged', options);
   });
+
+  it('notices through a cache that metadata or a manifest list changed', async () => {
+    const objects = loadFixture('paged');
+    const options = { bucketName: 'lake', ignore: DEVIATIONS.pyiceberg, cache: newCache() };
+    expect(await validateTable(mapBucket(objects), 'paged', options)).toEqual([]);
+    editList(objects, 'paged', (list) => list.meta.delete('sequence-number'));
+    expect(numbersOf(await validateTable(mapBucket(objects), 'paged', options))).toEqual(['ML1']);
+    editMetadata(objects, 'paged', (metadata) => {
+      metadata['last-sequence-number'] = 3n;
+    });
+    expect(numbersOf(await validateTable(mapBucket(objects), 'paged', options))).toEqual(['ML1', 'S9']);
+  });
+
+  it('does not mind another order of keys in what an older version said too', async () => {
+    const objects = loadFixture('paged');
+    editMetadata(objects, 'paged', (metadata) => {
+      for (const list of ['snapshots', 'schemas', 'partition-specs', 'sort-orders'])
+        metadata[list] = (metadata[list] as JsonObject[]).map((item) =>
+          Object.fromEntries(Object.entries(item).reverse()),
+        );
+    });
+    const options = { bucketName: 'lake', ignore: DEVIATIONS.pyiceberg };
+    expect(await validateTable(mapBucket(objects), 'paged', options)).toEqual([]);
+  });
+
+  it.each(['schemas', 'snapshots', 'partition-specs', 'sort-orders', 'refs', 'snapshot-log', 'summary'])(
+    'turns %s of an odd shape into findings, never an exception',
+    async (name) => {
+      for (const value of [null, [null], [{}], 5n, 'x', { a: null }]) {
+        const objects = loadFixture('paged');
+        editMetadata(objects, 'paged', (metadata) => {
+          if (name === 'summary') (metadata.snapshots as JsonObject[])[0].summary = value;
+          else metadata[name] = value;
+        });
+        const options = { bucketName: 'lake', ignore: DEVIATIONS.pyiceberg };
+        expect(await validateTable(mapBucket(objects), 'paged', options), String(value)).not.toEqual([]);
+      }
+    },
+  );
 
   it('reports a folder without versions', async () => {
     expect(numbersOf(await validateTable(mapBucket(new Map()), 'nothing'))).toEqual(['H2']);

@@ -7,12 +7,6 @@ import { printJson } from './json.ts';
 import { type FileProfile, profileFile } from './profile.ts';
 import { type EntryState, loadTable, type ReadOptions, type TableState } from './reader.ts';
 
-/**
- * Profiles of data files that were read before, by key, size and the table's schemas, specs and orders. Objects are
- * immutable (M20), so a simulation that validates after each step reads each file once.
- */
-export type ProfileCache = Map<string, FileProfile>;
-
 export interface ValidateOptions extends ReadOptions {
   /** Demands by number (`B9`) or by number and word (`P12 min`) that the writer is known to break. */
   ignore?: readonly string[];
@@ -30,7 +24,6 @@ export interface ValidateOptions extends ReadOptions {
   boundsTruncated?: boolean;
   /** Columns beyond the first so many may lack metrics. 100 by default. */
   metricColumnsMax?: number;
-  cache?: ProfileCache;
 }
 
 /**
@@ -43,14 +36,11 @@ export async function validateTable(
   options: ValidateOptions = {},
 ): Promise<Finding[]> {
   const { findings, report } = collector();
-  const table = await loadTable(bucket, tablePrefix, options, report);
-  if (table !== null) {
-    checkMetadata(table, options.bucketName, report);
-    if (options.versions !== false) await checkVersions(table, options.hintRequired === true, report);
-    guarded('S1 snapshots', table.metadataKey, report, () => checkSnapshots(table, report));
-    checkIndexes(table, report);
-    await checkFiles(table, options, report);
-  }
+  let table = null as TableState | null;
+  await guarded('M19 metadata file', tablePrefix, report, async () => {
+    table = await loadTable(bucket, tablePrefix, options, report);
+  });
+  if (table !== null) await checkTable(table, options, report);
   const ignored = new Set(options.ignore ?? []);
   const isIgnored = ({ demand }: Finding) => ignored.has(demand) || ignored.has(demand.split(' ')[0]);
   return distinct(findings).filter((finding) => !isIgnored(finding));
@@ -67,11 +57,22 @@ export async function assertValidTable(
     throw new Error(`${findings.length} findings in ${tablePrefix}:\n${describeFindings(findings)}`);
 }
 
-function guarded(demand: string, key: string, report: Report, check: () => void): void {
+async function checkTable(table: TableState, options: ValidateOptions, report: Report): Promise<void> {
+  const key = table.metadataKey;
+  await guarded('M19 metadata file', key, report, () => checkMetadata(table, options.bucketName, report));
+  if (options.versions !== false)
+    await guarded('M19 versions', key, report, () => checkVersions(table, options.hintRequired === true, report));
+  await guarded('S1 snapshots', key, report, () => checkSnapshots(table, report));
+  await guarded('S1 summaries', key, report, () => checkIndexes(table, report));
+  await guarded('S1 data files', key, report, () => checkFiles(table, options, report));
+}
+
+/** Turns an exception of a check into a finding: a table so odd that the check breaks is not valid. */
+async function guarded(demand: string, key: string, report: Report, check: () => void | Promise<void>): Promise<void> {
   try {
-    check();
+    await check();
   } catch (error) {
-    report(demand, key, 'checkable', (error as Error).stack ?? String(error));
+    report(demand, key, 'what the spec describes', (error as Error).stack ?? String(error));
   }
 }
 
@@ -156,7 +157,7 @@ async function profileOf(
 ): Promise<FileProfile | null> {
   const { metadata } = table;
   const shape = printJson([table.raw.schemas, table.raw['partition-specs'], table.raw['sort-orders']]);
-  const known = options.cache?.get(`${key} ${size} ${shape}`);
+  const known = table.cache.profiles.get(`${key} ${size} ${shape}`);
   if (known !== undefined) return known;
   try {
     const bytes = await table.bucket.get(key);
@@ -165,7 +166,7 @@ async function profileOf(
       pageIndexRequired: options.pageIndexRequired === true,
       zstdRequired: options.zstdRequired === true,
     });
-    options.cache?.set(`${key} ${size} ${shape}`, profile);
+    table.cache.profiles.set(`${key} ${size} ${shape}`, profile);
     return profile;
   } catch (error) {
     report('P4 data file', key, 'readable Parquet of the schema', (error as Error).message);
@@ -173,5 +174,6 @@ async function profileOf(
   }
 }
 
+export { newCache, type ValidatorCache } from './cache.ts';
 export type { Finding } from './finding.ts';
 export { describeFindings } from './finding.ts';
