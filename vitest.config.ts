@@ -16,7 +16,9 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings: { ACCESS: 'local' } } })],
+        plugins: [
+          cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings: { ACCESS: 'local' } } }),
+        ],
         test: { name: 'workerd', include: ['test/workerd/**/*.test.ts'] },
       },
       {

@@ -9,7 +9,7 @@ import { serializeMetadata } from '../iceberg/metadata.ts';
 import { currentSnapshot, MAIN } from '../iceberg/snapshot.ts';
 import { type Counts, carryForward, NO_COUNTS, type Totals, totalsAfter, totalsFrom } from '../iceberg/summary.ts';
 import type { ManifestFile, Snapshot } from '../iceberg/types.ts';
-import { applyUpdates } from '../iceberg/updates.ts';
+import { applyUpdates, commitTime } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import { type IcebergBase, manifestsOf } from './iceberg-base.ts';
@@ -65,7 +65,7 @@ export function decideAppend(
     changedPartitionCount: BigInt(operation.added.partitions),
   };
   const after = new Map(epochs).set(app, operation.last);
-  const timeMs = Math.max(nowMs, metadata['last-updated-ms'] + 1);
+  const timeMs = commitTime(metadata, nowMs);
   const snapshot: Snapshot = {
     'snapshot-id': intent.snapshotId,
     ...(parent === null ? {} : { 'parent-snapshot-id': parent['snapshot-id'] }),

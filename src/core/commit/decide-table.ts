@@ -7,7 +7,7 @@ import {
   serializeMetadata,
 } from '../iceberg/metadata.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
-import { applyUpdates } from '../iceberg/updates.ts';
+import { applyUpdates, commitTime } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import type { IcebergBase } from './iceberg-base.ts';
@@ -28,7 +28,7 @@ export function decideCreate(
     return { kind: 'refused', type: 'table-exists', message: 'a table is at this place' };
   }
   const { layout, uuid, location } = operation;
-  const timeMs = Math.max(nowMs, (base?.metadata['last-updated-ms'] ?? 0) + 1);
+  const timeMs = base === null ? nowMs : commitTime(base.metadata, nowMs);
   const fresh = newTableMetadata({ uuid, location, ...layout, nowMs: timeMs });
   return write(base, continued(context, fresh, base));
 }
@@ -73,7 +73,7 @@ export function decideDrop(
     spec: defaultSpec(metadata),
     sortOrder: defaultSortOrder(metadata),
     properties: { ...metadata.properties, [DROPPED_KEY]: 'true' },
-    nowMs: Math.max(nowMs, metadata['last-updated-ms'] + 1),
+    nowMs: commitTime(metadata, nowMs),
   });
   return write(base, continued(context, tombstone, base));
 }
