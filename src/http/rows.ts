@@ -5,7 +5,7 @@ import {
   FLUSH_ROWS_MAX,
   ROW_ERRORS_REPORTED_MAX,
 } from '../core/base/limits.ts';
-import { hasDecimals, rowAligner, rowBytesOf } from '../core/columns/align.ts';
+import { hasDecimals, rowAligner, slotBytesOf } from '../core/columns/align.ts';
 import { ColumnsBuilder } from '../core/columns/builder.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import type { RowFault } from '../core/columns/fault.ts';
@@ -90,7 +90,7 @@ export async function readRows({
     else if (onError === 'refuse') throw invalidRows(errors, errorCount, false);
   }
 
-  const rowsFit = Math.floor(BATCH_COLUMN_BYTES_MAX / Math.max(1, rowBytesOf(schema.fields)));
+  const rowsFit = Math.floor(BATCH_COLUMN_BYTES_MAX / Math.max(1, slotBytesOf(schema.fields)));
 
   function count(): void {
     if (++rowsRead > rowsMax) throw invalid('too-many-rows', `batch has more than ${rowsMax} rows`, { rowsMax });

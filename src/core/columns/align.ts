@@ -84,7 +84,7 @@ export function hasDecimals(fields: readonly NestedField[]): boolean {
 }
 
 /** Memory of one row in typed columns, without the bytes of texts: what a row of nulls takes when the columns are made. */
-export function rowBytesOf(fields: readonly NestedField[]): number {
+export function slotBytesOf(fields: readonly NestedField[]): number {
   let bytes = 0;
   for (const { type } of fields) {
     const storage = storageOf(type);
