@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fromExactJson, toExactJson } from '../../../src/core/columns/exact-json.ts';
@@ -26,7 +27,8 @@ const value = fc.letrec((tie) => ({
 test('exact json: any nested value comes back as it was', () => {
   fc.assert(
     fc.property(value, (original) => {
-      expect(fromExactJson(toExactJson(original))).toStrictEqual(original);
+      // toStrictEqual compares what is called `constructor`, which is a key like any other here.
+      expect(isDeepStrictEqual(fromExactJson(toExactJson(original)), original)).toBe(true);
     }),
   );
 });
