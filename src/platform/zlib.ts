@@ -64,6 +64,9 @@ function decompressed(bytes: Uint8Array, length: number): Uint8Array {
   return stream._processChunk(bytes, constants.ZSTD_e_end);
 }
 
+/** The largest `maxOutputLength` that workerd takes: it throws a RangeError above 128 MiB, whatever the output. */
+const OUTPUT_BYTES_MAX = 128 * 1024 * 1024;
+
 /** Raw deflate, as Avro's `deflate` codec wants it. `inflate` throws corrupt `deflate-corrupt` on damage or excess. */
 export const deflateRaw: Deflate = {
   deflate: (bytes) => deflateRawSync(bytes),
@@ -71,7 +74,7 @@ export const deflateRaw: Deflate = {
     let out: Uint8Array;
     try {
       // Twice the bound, since workerd compares a doubling capacity with it; the bound itself is checked below.
-      out = inflateRawSync(bytes, { maxOutputLength: 2 * lengthMax + 65_536 });
+      out = inflateRawSync(bytes, { maxOutputLength: Math.min(2 * lengthMax + 65_536, OUTPUT_BYTES_MAX) });
     } catch (error) {
       throw corrupt('deflate-corrupt', 'deflate block: damaged or too large', { lengthMax }, error);
     }
