@@ -77,7 +77,7 @@ export class Cursor {
 
 /**
  * RLE / bit-packing hybrid: `count` integers below 2^width into `out` from `offset` on. Only the last bit-packed run
- * may hold more values than are wanted, and then less than a group.
+ * may hold more values than are wanted: the format fills it up to eight, DuckDB to more.
  */
 export function decodeHybrid(
   cursor: Cursor,
@@ -102,7 +102,7 @@ export function decodeHybrid(
       continue;
     }
     const packed = length * width;
-    if (packed > end - cursor.at || length * 8 - (stop - at) >= 8) throw broken('packed run does not fit');
+    if (packed > end - cursor.at) throw broken('packed run does not fit');
     const take = Math.min(length * 8, stop - at);
     unpack(bytes, cursor.at, width, out, at, take);
     cursor.at += packed;

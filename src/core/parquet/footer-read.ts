@@ -71,6 +71,8 @@ export interface ParquetFooter {
   createdBy: string | null;
   keyValues: Map<string, string>;
   columns: FileColumn[];
+  /** Field ids of lists, structs and maps, which cannot be read here. */
+  groupIds: Set<number>;
   rowGroups: RowGroup[];
 }
 
@@ -104,7 +106,7 @@ export function parseFooter(tail: Uint8Array, fileSize: number): ParquetFooter {
   if (fileSize < length + MAGIC.length) throw broken(`file of ${fileSize} bytes has a footer of ${length}`);
   const { struct, end } = readStruct(tail.subarray(0, tail.length - 8), tail.length - length);
   if (end !== tail.length - 8) throw broken('length is wrong');
-  const columns = columnsOf(structsAt(struct, 2));
+  const { columns, groupIds } = columnsOf(structsAt(struct, 2));
   const rows = sizeAt(struct, 3);
   const dataEnd = fileSize - length;
   const rowGroups = structsAt(struct, 4).map((group) => rowGroupOf(group, columns, dataEnd));
@@ -113,7 +115,7 @@ export function parseFooter(tail: Uint8Array, fileSize: number): ParquetFooter {
   if (sum !== rows) throw broken(`row groups hold ${sum} rows of ${rows}`);
   const keyValues = new Map<string, string>();
   for (const entry of structsAt(struct, 5)) keyValues.set(textAt(entry, 1) ?? '', textAt(entry, 2) ?? '');
-  const footer = { rows, createdBy: textAt(struct, 6), keyValues, columns, rowGroups };
+  const footer = { rows, createdBy: textAt(struct, 6), keyValues, columns, groupIds, rowGroups };
   addIndexes(footer, { offset: fileSize - tail.length, bytes: tail });
   return footer;
 }
@@ -177,9 +179,10 @@ function textAt(struct: ThriftStruct, id: number): string | null {
 }
 
 /** The leaves of the schema, depth first. `elements[0]` is the root. */
-function columnsOf(elements: ThriftStruct[]): FileColumn[] {
+function columnsOf(elements: ThriftStruct[]): Pick<ParquetFooter, 'columns' | 'groupIds'> {
   if (elements.length === 0) throw broken('schema is missing');
-  const leaves: FileColumn[] = [];
+  const columns: FileColumn[] = [];
+  const groupIds = new Set<number>();
   let at = 1;
   // Depth is tracked by the children still to come at each level, without recursion.
   const open: number[] = [numberAt(elements[0], 5) ?? 0];
@@ -190,12 +193,15 @@ function columnsOf(elements: ThriftStruct[]): FileColumn[] {
     const element = elements[at++];
     const children = numberAt(element, 5) ?? 0;
     if (children < 0) throw broken(`group has ${children} children`);
-    if (children > 0) open.push(children);
-    else if (element.has(1)) leaves.push(leafOf(element, open.length === 1));
+    if (children > 0) {
+      open.push(children);
+      const id = numberAt(element, 9);
+      if (id !== null) groupIds.add(id);
+    } else if (element.has(1)) columns.push(leafOf(element, open.length === 1));
     else throw broken('schema element is neither a column nor a group');
   }
   if (open.some((left) => left !== 0)) throw broken('schema has fewer elements than its groups name');
-  return leaves;
+  return { columns, groupIds };
 }
 
 function leafOf(element: ThriftStruct, top: boolean): FileColumn {

@@ -96,7 +96,10 @@ export function readWindow(
   const { rows: groupRows, chunks } = groupOf(footer, rowGroup);
   assert(from >= 0 && from <= to && to <= groupRows, `rows ${from} to ${to} lie in a row group of ${groupRows}`);
   if (to - from > PARQUET_READ_ROWS_MAX) throw unsupported(`${to - from} rows are too many for one window`);
+  // Without ids every field would seem absent.
+  if (footer.columns.every((column) => column.id === null)) throw unsupported('columns have no field ids');
   const columns = schema.fields.map((field) => {
+    if (footer.groupIds.has(field.id)) throw unsupported(`column ${field.name} is nested`);
     const at = footer.columns.findIndex((column) => column.id === field.id);
     if (at === -1) return absent(field, to - from);
     const column = footer.columns[at];

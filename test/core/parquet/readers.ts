@@ -11,7 +11,7 @@ import { decompressZstd } from '../../../src/platform/zlib.ts';
 
 export const compressors = { ZSTD: (bytes: Uint8Array, length: number) => decompressZstd(bytes, length) };
 
-const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const utf8 = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** hyparquet's parsers round times to milliseconds and drop a leading U+FEFF; these keep what is stored. */
 const parsers = {

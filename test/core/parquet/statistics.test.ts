@@ -1,5 +1,5 @@
 import { parquetMetadata, parquetReadObjects, readColumnIndex, readOffsetIndex } from 'hyparquet';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Value } from '../../../src/core/iceberg/types.ts';
 import { densify } from '../../../src/core/parquet/dense.ts';
 import { leafOf } from '../../../src/core/parquet/layout.ts';
@@ -8,6 +8,9 @@ import { writeParquet } from '../../../src/core/parquet/writer.ts';
 import { compressZstd } from '../../../src/platform/zlib.ts';
 import { bufferOf, compressors, queryDuckdb, uuidText } from './readers.ts';
 import { columnOf, columnsOf, edgesOf, OPTIONS, schemaOf, TYPES } from './values.ts';
+
+// Machines under load are slow; nothing here waits.
+vi.setConfig({ testTimeout: 30_000 });
 
 function boundsOf(type: string, values: Value[]) {
   const leaf = leafOf({ id: 1, name: 'c', required: false, type });
@@ -25,7 +28,9 @@ function boundsOf(type: string, values: Value[]) {
 }
 
 const text = (bound: { bytes: Uint8Array; exact: boolean } | null) => {
-  return bound === null ? null : [new TextDecoder('utf-8', { fatal: true }).decode(bound.bytes), bound.exact];
+  return bound === null
+    ? null
+    : [new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bound.bytes), bound.exact];
 };
 
 describe('bounds: floating point', () => {

@@ -1,5 +1,5 @@
 import { parquetMetadata } from 'hyparquet';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/core/base/errors.ts';
 import { ZSTD_INPUT_BYTES_MAX } from '../../../src/core/base/limits.ts';
 import type { Schema, Value } from '../../../src/core/iceberg/types.ts';
@@ -22,6 +22,9 @@ const LAYOUTS = [
   { name: 'many pages', rows: 4700, rowGroupRows: 65_536 },
   { name: 'many row groups', rows: 4700, rowGroupRows: 2100 },
 ];
+
+// Machines under load are slow; nothing here waits.
+vi.setConfig({ testTimeout: 30_000 });
 
 describe('writer: every type is read back as written', () => {
   for (const layout of LAYOUTS) {
