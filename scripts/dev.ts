@@ -36,6 +36,8 @@ export interface Dev {
   s3: string;
   /** Name of the bucket in S3 addresses. */
   bucketName: string;
+  /** Where tables are, as engines name it: `<warehouse>/<namespace>/<table>`. */
+  warehouse: string;
   /** The service's bucket binding, as the runtime hands it to Node: complete, slow on many objects. Ask again after a reload. */
   bucket(): Promise<R2Bucket>;
   /** Stops gateway, service and runtime process. */
@@ -46,6 +48,12 @@ const CONFIG = new URL('../wrangler.toml', import.meta.url).pathname;
 const ENTRYPOINT = new URL('./dev-worker.ts', import.meta.url).pathname;
 const BINDING = 'LAKE';
 
+/** The part of the configuration that is read here. */
+interface DevConfig {
+  r2_buckets: { binding: string; bucket_name?: string }[];
+  vars: Record<string, unknown>;
+}
+
 /** Starts service and gateway; nothing is left running when it rejects. */
 export async function startDev(options: DevOptions = {}): Promise<Dev> {
   // The runtime asks a service in the net for the `cf` object of requests; there is nothing to ask here.
@@ -54,18 +62,24 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   // Else every request is also written to a trace store that nobody looks at.
   process.env['X_LOCAL_OBSERVABILITY'] ??= 'false';
   const { unstable_startWorker, unstable_readConfig } = await import('wrangler');
-  const buckets: { binding: string; bucket_name?: string }[] = unstable_readConfig({ config: CONFIG }).r2_buckets;
-  const bucketName = buckets.find(({ binding }) => binding === BINDING)?.bucket_name;
+  const config: DevConfig = unstable_readConfig({ config: CONFIG });
+  const bucketName = config.r2_buckets.find(({ binding }) => binding === BINDING)?.bucket_name;
   if (bucketName === undefined) throw new Error(`wrangler.toml has no bucket bound to ${BINDING}`);
   const persist = options.persist ?? new URL('../.dev/', import.meta.url).pathname;
   mkdirSync(persist, { recursive: true });
 
   const secret = randomUUID();
-  const vars = { ACCESS: 'local', ...options.vars, [SECRET_VARIABLE]: secret };
+  const vars = { ACCESS: 'local', ...options.vars };
+  const warehouse = options.vars?.['LAKE_LOCATION'] ?? String(config.vars['LAKE_LOCATION']);
   const worker = await unstable_startWorker({
     config: CONFIG,
     entrypoint: options.entrypoint ?? ENTRYPOINT,
-    bindings: Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, { type: 'plain_text', value }])),
+    bindings: {
+      ...Object.fromEntries(
+        Object.entries(vars).map(([name, value]) => [name, { type: 'plain_text' as const, value }]),
+      ),
+      [SECRET_VARIABLE]: { type: 'secret_text', value: secret },
+    },
     dev: {
       server: { hostname: '127.0.0.1', port: options.port ?? 0 },
       persist,
@@ -86,9 +100,12 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   try {
     await worker.ready;
     const url = (await worker.url).href.replace(/\/$/, '');
+    const store = remoteBucket(fetch, url, secret);
+    // The address is known before the runtime behind it is up; the first answer shows that it is.
+    await store.list({ limit: 1 });
     const gateway = await startGateway({
       bucket: bucketName,
-      store: remoteBucket(fetch, url, secret),
+      store,
       port: options.gatewayPort ?? 0,
       ...(options.fault === undefined ? {} : { fault: options.fault }),
     });
@@ -97,7 +114,7 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
       stopped ??= gateway.stop().then(() => worker.dispose());
       return stopped;
     };
-    return { url, s3: gateway.url, bucketName, bucket, stop };
+    return { url, s3: gateway.url, bucketName, warehouse, bucket, stop };
   } catch (error) {
     await worker.dispose();
     throw error;
@@ -105,22 +122,21 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
 }
 
 /** What a person pastes into each engine to read table `ns.table`. */
-export function pasteable(dev: Pick<Dev, 's3' | 'bucketName'>, warehouse = 'warehouse'): string {
-  const endpoint = dev.s3.replace(/^https?:\/\//, '');
-  const base = `s3://${dev.bucketName}/${warehouse}`;
+export function pasteable({ s3, warehouse }: Pick<Dev, 's3' | 'warehouse'>): string {
+  const endpoint = s3.replace(/^https?:\/\//, '');
   return `DuckDB
   INSTALL httpfs; LOAD httpfs; INSTALL iceberg; LOAD iceberg;
   CREATE OR REPLACE SECRET (TYPE s3, ENDPOINT '${endpoint}', URL_STYLE 'path', USE_SSL false, KEY_ID 'dev', SECRET 'dev', REGION 'auto');
-  SELECT * FROM iceberg_scan('${base}/NAMESPACE/TABLE');
+  SELECT * FROM iceberg_scan('${warehouse}/NAMESPACE/TABLE');
 
 PyIceberg
   from pyiceberg.table import StaticTable
-  StaticTable.from_metadata('${base}/NAMESPACE/TABLE', {'s3.endpoint': '${dev.s3}', 's3.access-key-id': 'dev',
+  StaticTable.from_metadata('${warehouse}/NAMESPACE/TABLE', {'s3.endpoint': '${s3}', 's3.access-key-id': 'dev',
       's3.secret-access-key': 'dev', 's3.region': 'auto', 's3.force-virtual-addressing': 'false'}).scan().to_arrow()
 
 Timelake
   import timelake
-  lake = timelake.Lake('${base}', storage_options={'aws_endpoint': '${dev.s3}', 'aws_allow_http': 'true',
+  lake = timelake.Lake('${warehouse}', storage_options={'aws_endpoint': '${s3}', 'aws_allow_http': 'true',
       'aws_access_key_id': 'dev', 'aws_secret_access_key': 'dev', 'aws_region': 'auto'})
   lake.sql('SELECT * FROM NAMESPACE.TABLE')
 `;

@@ -61,7 +61,7 @@ async function main(): Promise<number> {
   const persist = mkdtempSync(join(tmpdir(), 'sluice-interop-'));
   const dev = await startDev({ persist, quiet: true });
   const tests = pytest(
-    { SLUICE_URL: dev.url, SLUICE_S3: dev.s3, SLUICE_BUCKET: dev.bucketName },
+    { SLUICE_URL: dev.url, SLUICE_S3: dev.s3, SLUICE_WAREHOUSE: dev.warehouse },
     process.argv.slice(2),
   );
   const stop = async (): Promise<void> => {

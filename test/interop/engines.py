@@ -1,7 +1,7 @@
 """Three engines over the S3 gateway: each reads a table by its folder, with no catalog.
 
 Every reader gives Arrow tables with the same column names, so that answers compare. `SLUICE_S3` is the gateway's
-address, `SLUICE_BUCKET` the bucket.
+address, `SLUICE_WAREHOUSE` where tables are.
 """
 
 import importlib.util
@@ -16,8 +16,7 @@ from pyiceberg.table import StaticTable
 
 S3 = os.environ.get("SLUICE_S3", "")
 ALWAYS_TRUE = AlwaysTrue()
-BUCKET = os.environ.get("SLUICE_BUCKET", "sluice-lake")
-WAREHOUSE = f"s3://{BUCKET}/warehouse"
+WAREHOUSE = os.environ.get("SLUICE_WAREHOUSE", "s3://sluice-lake/warehouse")
 
 
 def location(name: str) -> str:

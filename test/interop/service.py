@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 
@@ -43,8 +44,10 @@ def create(
     time_column: str | None = None,
     series_key: list[str] | None = None,
     chunk: str | None = None,
+    dedup: bool | None = None,
     properties: dict[str, str] | None = None,
 ) -> dict:
+    """`fields` of an Iceberg schema, without ids."""
     body: dict = {"schema": {"type": "struct", "fields": fields}}
     if time_column is not None:
         body["time_column"] = time_column
@@ -52,22 +55,28 @@ def create(
         body["series_key"] = series_key
     if chunk is not None:
         body["chunk"] = chunk
+    if dedup is not None:
+        body["dedup"] = dedup
     if properties is not None:
         body["properties"] = properties
     return call("PUT", _path(name), body)
 
 
-def append(name: str, records: list[dict], **headers: str) -> dict:
-    """Sends records as NDJSON and waits until they are in a snapshot: `{snapshot_id, version, …}`."""
+def send(name: str, records: list[dict], **headers: str) -> dict:
+    """Sends records as NDJSON; the answer is a receipt."""
     lines = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
-    answer = call(
-        "POST",
-        _path(name) + "/rows",
-        lines,
-        {"content-type": "application/x-ndjson", "prefer": "wait=10", **headers},
-    )
-    assert "snapshot_id" in answer and "version" in answer, f"rows are not committed within the wait: {answer}"
-    return answer
+    return call("POST", _path(name) + "/rows", lines, {"content-type": "application/x-ndjson", **headers})
+
+
+def append(name: str, records: list[dict], **headers: str) -> dict:
+    """Sends records and sees them into a snapshot: a receipt with `snapshot_id` and `version`."""
+    receipt = send(name, records, **headers)
+    end = time.monotonic() + 30
+    while receipt["state"] == "buffered" and time.monotonic() < end:
+        flush(name)
+        receipt = call("GET", f"{_path(name)}/receipts/{receipt['receipt']}")
+    assert receipt["state"] == "committed", f"rows are not in a snapshot: {receipt}"
+    return receipt
 
 
 def attach(name: str) -> dict:
