@@ -69,6 +69,6 @@ export interface Sink<Base extends Based, C extends Change> {
   decide(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>, nowMs: number): Decision<Base>;
   /** The change in the chain of the base, if it is there. Asked before every decision and after every write. */
   find(change: C, base: Base): Found | null;
-  /** Keys of attempts that the base refers to: they must stay. */
+  /** True when the base refers to an object of an earlier attempt, or may: it must stay. */
   refersTo(base: Base, key: string): boolean;
 }

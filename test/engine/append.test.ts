@@ -11,7 +11,7 @@ import {
   tableRows,
   uniqueRow,
 } from '../sim/scenario.ts';
-import { PLACE, SERIES } from '../sim/service.ts';
+import { PLACE, SERIES, Service } from '../sim/service.ts';
 
 let scenario: Scenario;
 
@@ -144,6 +144,22 @@ describe('append: what it costs', () => {
     expect(scenario.service.writer.dueMs()).toBeNull();
     await scenario.world.clock.until(scenario.service.writer.run());
     expect(scenario.service.store.log.length).toBe(before);
+  });
+});
+
+describe('append: manifests', () => {
+  test('manifests: merged upwards in tiers, entries keep their snapshot and numbers, also after a restart', async () => {
+    for (let commit = 0; commit < 20; commit++) {
+      // Nothing is in memory from the eleventh on, so what is merged must be read.
+      if (commit === 10) scenario.service = new Service(scenario.world, scenario.ledger);
+      await acknowledge(scenario, [uniqueRow()]);
+      await scenario.service.drain();
+    }
+    const manifests = scenario.service.table.base?.manifests ?? [];
+    expect(manifests.length).toBeLessThanOrEqual(8);
+    expect(manifests.some((manifest) => manifest.existingFilesCount === 8)).toBe(true);
+    expect(manifests.reduce((sum, one) => sum + one.addedFilesCount + one.existingFilesCount, 0)).toBe(20);
+    await expectExactlyOnce(scenario);
   });
 });
 

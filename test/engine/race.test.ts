@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { utf8 } from '../../src/core/base/bytes.ts';
+import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
+import { applyUpdates } from '../../src/core/iceberg/updates.ts';
 import { acknowledge, expectValid, newScenario, newWorld, spelled, tableRows, uniqueRow } from '../sim/scenario.ts';
 import { PLACE, SERIES, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
@@ -63,6 +66,35 @@ describe('race: two services, one table', () => {
     expect(service.count('lost-race')).toBe(0);
     expect(service.table.base?.version).toBe(3);
     expect(await tableRows(world)).toHaveLength(2);
+    await expectValid(world);
+  });
+
+  test('race: a merged manifest of a lost attempt that the next one makes again is not deleted', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    for (let commit = 0; commit < 8; commit++) {
+      await acknowledge(scenario, [uniqueRow()]);
+      await service.drain();
+    }
+    await acknowledge(scenario, [uniqueRow()]);
+    const held = service.store.faults.next('putIfAbsent', /v10\.metadata\.json$/, 'slow');
+    world.clock.advance(20_000);
+    const run = service.writer.run();
+    await world.clock.until(held.reached);
+    // Another writer changes a property: its version has the same manifests.
+    const metadata = service.table.base?.metadata;
+    if (metadata === undefined) throw new Error('not loaded');
+    const context = {
+      nowMs: world.clock.now(),
+      previousMetadataLocation: `${PLACE.location}/metadata/v9.metadata.json`,
+    };
+    const next = applyUpdates(metadata, [{ action: 'set-properties', updates: { owner: 'b' } }], context);
+    await world.memory.putIfAbsent(`${PLACE.prefix}/metadata/v10.metadata.json`, utf8(serializeMetadata(next)));
+    held.release();
+    await world.clock.until(run);
+    expect(service.count('lost-race')).toBe(1);
+    expect(service.table.base?.manifests?.map((manifest) => manifest.existingFilesCount)).toEqual([0, 8]);
+    expect(await tableRows(world)).toEqual([...scenario.acknowledged].sort());
     await expectValid(world);
   });
 

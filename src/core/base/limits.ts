@@ -234,3 +234,12 @@ export const INGEST_VIEWS_MAX = 1_000;
  * rows a batch, for a body of empty objects would fill an isolate with nulls. 100,000 rows of 80 columns fit.
  */
 export const BATCH_COLUMN_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Manifests of one size tier before they are merged upwards: planning stays a few reads, as in the engine. */
+export const MANIFESTS_PER_TIER_MAX = 8;
+
+/** Manifests larger than this together are not merged within a commit: reading and writing them would stall it. */
+export const MANIFEST_MERGE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Bytes of small manifests kept in memory between commits, so that merging them reads nothing. */
+export const MANIFESTS_KEPT_BYTES_MAX = 2 * 1024 * 1024;

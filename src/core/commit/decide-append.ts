@@ -1,6 +1,7 @@
 import { fromHex, utf8 } from '../base/bytes.ts';
 import { corrupt } from '../base/errors.ts';
 import { contentName, syncMarker } from '../base/ids.ts';
+import { MANIFESTS_KEPT_BYTES_MAX } from '../base/limits.ts';
 import { EPOCHS_MIRROR_KEY, ownApp, readEpochs, serializeEpochs, serializeMirror } from '../batch/epochs.ts';
 import { manifestListName } from '../iceberg/locations.ts';
 import { writeManifestList } from '../iceberg/manifest-list.ts';
@@ -13,6 +14,8 @@ import { applyUpdates, commitTime } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import { type IcebergBase, manifestsOf } from './iceberg-base.ts';
+import { liveFiles, manifestsToMerge } from './manifest-policy.ts';
+import { type MergedManifest, mergeManifests } from './merge-manifests.ts';
 import type { AppendOperation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
@@ -46,8 +49,10 @@ export function decideAppend(
 
   const parent = currentSnapshot(metadata);
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
-  const carried = manifestsOf(base, seen, context.keyOf, context.deflate);
-  const manifests = [operation.manifest(sequenceNumber), ...carried.filter(hasLiveFiles)];
+  const own = operation.manifest(sequenceNumber);
+  const carried = manifestsOf(base, seen, context.keyOf, context.deflate).filter((manifest) => liveFiles(manifest) > 0);
+  const merged = mergedManifests(context, operation, base, carried, seen);
+  const manifests = [own, ...merged.map(({ row }) => row), ...carried.filter((row) => !isMerged(merged, row))];
   const listBytes = writeManifestList({
     snapshotId: intent.snapshotId,
     parentSnapshotId: parent?.['snapshot-id'] ?? null,
@@ -97,17 +102,83 @@ export function decideAppend(
     ],
     { nowMs: timeMs, previousMetadataLocation: context.versionLocation(base.version) },
   );
+  const fresh: [string, Uint8Array][] = [
+    [own.manifestPath, operation.manifestBytes],
+    ...merged.map(({ row, bytes }): [string, Uint8Array] => [row.manifestPath, bytes]),
+  ];
   return {
     kind: 'proceed',
-    uploads: [{ key: context.keyOf(`${context.location}/metadata/${listName}`), bytes: listBytes }],
+    uploads: [
+      { key: context.keyOf(snapshot['manifest-list']), bytes: listBytes },
+      ...merged.map(({ row, bytes }) => ({ key: context.keyOf(row.manifestPath), bytes })),
+    ],
     bytes: utf8(serializeMetadata(next)),
-    next: (etag) => ({ version: base.version + 1, etag, metadata: next, manifests }),
+    next: (etag) => ({
+      version: base.version + 1,
+      etag,
+      metadata: next,
+      manifests,
+      kept: kept([...fresh, ...base.kept], manifests),
+    }),
   };
 }
 
-/** Keys that the decision reads: the parent's manifest list, and its manifests where its totals must be counted. */
+interface MergedGroup extends MergedManifest {
+  group: readonly ManifestFile[];
+}
+
+function mergedManifests(
+  context: SinkContext,
+  operation: AppendOperation,
+  base: IcebergBase,
+  carried: readonly ManifestFile[],
+  seen: ReadonlyMap<string, Uint8Array>,
+): MergedGroup[] {
+  const { intent } = operation;
+  const sequenceNumber = base.metadata['last-sequence-number'] + 1n;
+  const merged: MergedGroup[] = [];
+  for (const group of manifestsToMerge(carried, operation.manifest(sequenceNumber))) {
+    const one = mergeManifests({
+      metadata: base.metadata,
+      group,
+      bytesOf: ({ manifestPath }) => base.kept.get(manifestPath) ?? seen.get(context.keyOf(manifestPath)),
+      commit: { seed: seedOf(intent.commitId), snapshotId: intent.snapshotId, sequenceNumber, timeMs: intent.timeMs },
+      location: context.location,
+      deflate: context.deflate,
+      digest: context.digest,
+    });
+    if (one !== null) merged.push({ ...one, group });
+  }
+  return merged;
+}
+
+function isMerged(merged: readonly MergedGroup[], row: ManifestFile): boolean {
+  return merged.some(({ group }) => group.includes(row));
+}
+
+/** The newest of the given manifests that are still in the list, up to a bound of bytes. */
+function kept(
+  candidates: Iterable<[string, Uint8Array]>,
+  manifests: readonly ManifestFile[],
+): ReadonlyMap<string, Uint8Array> {
+  const listed = new Set(manifests.map(({ manifestPath }) => manifestPath));
+  const out = new Map<string, Uint8Array>();
+  let bytes = 0;
+  for (const [path, content] of candidates) {
+    if (!listed.has(path) || bytes + content.length > MANIFESTS_KEPT_BYTES_MAX) continue;
+    out.set(path, content);
+    bytes += content.length;
+  }
+  return out;
+}
+
+/**
+ * Keys that the decision reads: the parent's manifest list; its manifests that are to be merged and are not kept in
+ * memory; all of them where its totals must be counted.
+ */
 export function appendNeeds(
   context: SinkContext,
+  operation: AppendOperation,
   base: IcebergBase | null,
   seen: ReadonlyMap<string, Uint8Array>,
 ): string[] {
@@ -115,10 +186,14 @@ export function appendNeeds(
   if (base === null || parent === null) return [];
   const listKey = context.keyOf(parent['manifest-list']);
   if (base.manifests === null && !seen.has(listKey)) return [listKey];
-  if (totalsAfter(parent.summary, NO_COUNTS).missing.length === 0) return [];
-  return manifestsOf(base, seen, context.keyOf, context.deflate)
-    .map((manifest) => context.keyOf(manifest.manifestPath))
-    .filter((key) => !seen.has(key));
+  const carried = manifestsOf(base, seen, context.keyOf, context.deflate);
+  const isCounted = totalsAfter(parent.summary, NO_COUNTS).missing.length > 0;
+  const read = isCounted
+    ? carried
+    : manifestsToMerge(carried, operation.manifest(base.metadata['last-sequence-number'] + 1n))
+        .flat()
+        .filter(({ manifestPath }) => !base.kept.has(manifestPath));
+  return read.map(({ manifestPath }) => context.keyOf(manifestPath)).filter((key) => !seen.has(key));
 }
 
 function totals(
@@ -158,11 +233,6 @@ function totals(
     }
   }
   return totalsFrom(counted, counts);
-}
-
-/** A manifest of deleted entries alone belongs to the snapshot that deleted them (E3). */
-function hasLiveFiles(manifest: ManifestFile): boolean {
-  return manifest.addedFilesCount + manifest.existingFilesCount > 0;
 }
 
 function seedOf(commitId: string): Uint8Array {

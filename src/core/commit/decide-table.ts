@@ -10,7 +10,7 @@ import type { TableMetadata } from '../iceberg/types.ts';
 import { applyUpdates, commitTime } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
-import type { IcebergBase } from './iceberg-base.ts';
+import { type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { AttachOperation, CreateOperation, DropOperation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
@@ -99,6 +99,12 @@ function write(base: IcebergBase | null, metadata: TableMetadata): Decision<Iceb
     kind: 'proceed',
     uploads: [],
     bytes: utf8(serializeMetadata(metadata)),
-    next: (etag) => ({ version, etag, metadata, manifests: metadata.snapshots.length === 0 ? [] : null }),
+    next: (etag) => ({
+      version,
+      etag,
+      metadata,
+      manifests: metadata.snapshots.length === 0 ? [] : null,
+      kept: NOTHING_KEPT,
+    }),
   };
 }

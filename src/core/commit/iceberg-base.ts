@@ -6,11 +6,17 @@ import { SUMMARY_KEYS } from '../iceberg/summary.ts';
 import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
 import type { Based, Found } from '../sink.ts';
 
-/** One version of an Iceberg table. `manifests`: rows of the current snapshot's list, once somebody read it. */
+/** One version of an Iceberg table, with what was loaded or written along with it. */
 export interface IcebergBase extends Based {
   metadata: TableMetadata;
+  /** Rows of the current snapshot's manifest list, once somebody read it. */
   manifests: readonly ManifestFile[] | null;
+  /** Bytes of small manifests among them, by location: merging them then reads nothing. Bounded. */
+  kept: ReadonlyMap<string, Uint8Array>;
 }
+
+/** Nothing is kept of a version that was only read. */
+export const NOTHING_KEPT: ReadonlyMap<string, Uint8Array> = new Map();
 
 /**
  * The commit in the retained snapshots of a base: every version lists them all, so a commit stays findable until its

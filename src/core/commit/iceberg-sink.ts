@@ -16,7 +16,7 @@ import type { Decision, Found, Sink } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
 import { decideAttach, decideCreate, decideDrop } from './decide-table.ts';
-import { findCommit, type IcebergBase } from './iceberg-base.ts';
+import { findCommit, type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { Operation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
@@ -72,11 +72,11 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         `table says it lies elsewhere: location=${metadata.location} expected=${this.#context.location}`,
       );
     }
-    return { version, etag, metadata, manifests: currentSnapshot(metadata) === null ? [] : null };
+    return { version, etag, metadata, manifests: currentSnapshot(metadata) === null ? [] : null, kept: NOTHING_KEPT };
   }
 
   needs(operation: Operation, base: IcebergBase | null, seen: ReadonlyMap<string, Uint8Array>): string[] {
-    return operation.kind === 'append' ? appendNeeds(this.#context, base, seen) : [];
+    return operation.kind === 'append' ? appendNeeds(this.#context, operation, base, seen) : [];
   }
 
   decide(
@@ -118,7 +118,11 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   }
 
   refersTo(base: IcebergBase, key: string): boolean {
-    return base.metadata.snapshots.some((snapshot) => this.#context.keyOf(snapshot['manifest-list']) === key);
+    const { metadata, manifests } = base;
+    if (metadata.snapshots.some((snapshot) => this.#context.keyOf(snapshot['manifest-list']) === key)) return true;
+    if (key.includes('/metadata/snap-')) return false;
+    // A merged manifest of a lost attempt is made again under the same name when its inputs did not change.
+    return manifests === null || manifests.some(({ manifestPath }) => this.#context.keyOf(manifestPath) === key);
   }
 
   /** A commit by its id alone, for an intent whose files are not made again yet. */

@@ -16,6 +16,7 @@ export interface AppendOperation extends Change {
   sortOrderId: number;
   /** The manifest's row without what the commit gives it: its entries inherit the sequence number. */
   manifest: (sequenceNumber: bigint) => ManifestFile;
+  manifestBytes: Uint8Array;
   added: { files: number; records: number; bytes: number; partitions: number };
   /** Written for the engine when the commit holds exactly one batch and that batch has an id. */
   batchId: string | null;

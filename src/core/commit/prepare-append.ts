@@ -131,6 +131,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
         snapshotId: intent.snapshotId,
         sequenceNumber,
       }),
+    manifestBytes: manifest.bytes,
     added: { ...added, partitions: added.partitions.size },
     batchId: frames.length === 1 ? frames[0].batchId : null,
   };

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { manifestsToMerge, tierOf } from '../../../src/core/commit/manifest-policy.ts';
+import type { ManifestFile } from '../../../src/core/iceberg/types.ts';
+
+let made = 0;
+
+function manifest(files: number, options: Partial<ManifestFile> = {}): ManifestFile {
+  made++;
+  return {
+    manifestPath: `m${made}`,
+    manifestLength: 5000n,
+    partitionSpecId: 0,
+    content: 0,
+    sequenceNumber: BigInt(made),
+    minSequenceNumber: BigInt(made),
+    addedSnapshotId: BigInt(made),
+    addedFilesCount: files,
+    existingFilesCount: 0,
+    deletedFilesCount: 0,
+    addedRowsCount: 1n,
+    existingRowsCount: 0n,
+    deletedRowsCount: 0n,
+    partitions: [],
+    keyMetadata: null,
+    ...options,
+  };
+}
+
+const many = (count: number, files: number, options: Partial<ManifestFile> = {}) =>
+  Array.from({ length: count }, () => manifest(files, options));
+
+describe('manifest policy', () => {
+  test('tiers: each holds up to four times the files of the one below', () => {
+    expect([1, 3, 4, 15, 16, 63, 64, 255, 256].map((files) => tierOf(manifest(files)))).toEqual([
+      0, 0, 1, 1, 2, 2, 3, 3, 4,
+    ]);
+  });
+
+  test('merge: eight in a tier with the own one stay apart, the ninth merges the others', () => {
+    expect(manifestsToMerge(many(7, 1), manifest(1))).toEqual([]);
+    const carried = many(8, 1);
+    expect(manifestsToMerge(carried, manifest(1))).toEqual([carried]);
+  });
+
+  test('merge: goes on upwards where the result would overflow the tier it lands in', () => {
+    const small = many(8, 1);
+    const larger = many(8, 8);
+    expect(manifestsToMerge([...larger, ...small], manifest(1))[0]).toHaveLength(16);
+    expect(manifestsToMerge([...larger.slice(1), ...small], manifest(1))).toEqual([small]);
+  });
+
+  test('merge: specs apart, delete files and manifests too large to be worth it left alone', () => {
+    const other = many(9, 1, { partitionSpecId: 1 });
+    expect(manifestsToMerge([...many(5, 1), ...other], manifest(1))).toEqual([other]);
+    expect(manifestsToMerge(many(9, 1, { content: 1 }), manifest(1))).toEqual([]);
+    expect(manifestsToMerge(many(9, 1, { manifestLength: 2_000_000n }), manifest(1))).toEqual([]);
+  });
+
+  test('merge: over many commits the manifests of each tier stay few and each entry is rewritten once a tier', () => {
+    let carried: ManifestFile[] = [];
+    let rewritten = 0;
+    let most = 0;
+    for (let commit = 0; commit < 2000; commit++) {
+      const own = manifest(1);
+      const [group = []] = manifestsToMerge(carried, own);
+      const files = group.reduce((sum, one) => sum + one.addedFilesCount, 0);
+      rewritten += files;
+      carried = [own, ...(group.length > 0 ? [manifest(files)] : []), ...carried.filter((one) => !group.includes(one))];
+      most = Math.max(most, carried.length);
+    }
+    expect(most).toBeLessThan(8 * 6);
+    expect(rewritten / 2000).toBeLessThan(6);
+  });
+});
