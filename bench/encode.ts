@@ -150,9 +150,9 @@ function decodeAll(file: Uint8Array): Columns[] {
 function digestOf(groups: Columns[]): string {
   const hash = createHash('sha256');
   for (let c = 0; c < schema.fields.length; c++) {
-    for (const group of groups) {
-      const column = group.columns[c];
-      hash.update(column.validity ?? new Uint8Array(group.rows).fill(1));
+    for (const { columns, rows } of groups) hash.update(columns[c].validity ?? new Uint8Array(rows).fill(1));
+    for (const { columns } of groups) {
+      const column = columns[c];
       if (column.kind === 'int64' || column.kind === 'float64') {
         const { buffer, byteOffset, byteLength } = column.values;
         hash.update(new Uint8Array(buffer, byteOffset, byteLength));
