@@ -1,20 +1,38 @@
-import { concat } from '../base/bytes.ts';
 import { corrupt, type SluiceError } from '../base/errors.ts';
 
-/** Bytes of the scratch array that collects what is small. */
-const SCRATCH_BYTES = 256;
+/** Bytes a writer begins with when it is not told how many there will be. */
+const CAPACITY_MIN = 256;
 
-type Plane = Uint8Array | Uint16Array | Uint32Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
+type Plane = Uint8Array | Int32Array | Uint32Array | Float32Array | Float64Array;
 
-/** Appends the pieces of a frame. Arrays are kept as they are until `finish`: they must not change before. */
+/**
+ * Numbers on their way into or out of a frame, one array for all columns in turn: fresh memory for each would cost more
+ * than the work on it.
+ */
+class Scratch {
+  private words = new Uint32Array(0);
+
+  /** `length` numbers of any content. They are overwritten by the next call. */
+  take(length: number): Uint32Array {
+    if (this.words.length < length) this.words = new Uint32Array(length);
+    return this.words.subarray(0, length);
+  }
+}
+
+/** Appends the pieces of a frame. */
 export class FrameWriter {
-  private readonly parts: Uint8Array[] = [];
-  private scratch = new Uint8Array(SCRATCH_BYTES);
+  readonly scratch = new Scratch();
+  private bytes: Uint8Array;
   private used = 0;
 
+  /** `capacity` is a guess of the frame's length; a short one costs a copy. */
+  constructor(capacity: number) {
+    this.bytes = new Uint8Array(Math.max(CAPACITY_MIN, capacity));
+  }
+
   byte(value: number): void {
-    if (this.used === this.scratch.length) this.flush();
-    this.scratch[this.used++] = value;
+    this.reserve(1);
+    this.bytes[this.used++] = value;
   }
 
   /** A whole number from 0 to 2^53 - 1, seven bits a byte, low ones first. */
@@ -39,32 +57,59 @@ export class FrameWriter {
 
   /** The memory of an array, little endian. */
   plane(values: Plane): void {
-    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-    if (bytes.length <= this.scratch.length - this.used) {
-      this.scratch.set(bytes, this.used);
-      this.used += bytes.length;
-    } else {
-      this.flush();
-      this.parts.push(bytes);
+    this.reserve(values.byteLength);
+    this.bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), this.used);
+    this.used += values.byteLength;
+  }
+
+  /** Numbers below 2^(8 * width), 1 to 4 bytes each, little endian; of 3 bytes first the low two of all, then the third. */
+  unsigned(values: Uint32Array, width: number): void {
+    if (width === 4) {
+      this.plane(values);
+      return;
     }
+    this.reserve(width * values.length);
+    const { bytes } = this;
+    let at = this.used;
+    if (width === 1) for (let i = 0; i < values.length; i++) bytes[at++] = values[i];
+    else {
+      for (let i = 0; i < values.length; i++) {
+        bytes[at++] = values[i];
+        bytes[at++] = values[i] >>> 8;
+      }
+      if (width === 3) for (let i = 0; i < values.length; i++) bytes[at++] = values[i] >>> 16;
+    }
+    this.used = at;
   }
 
-  /** All pieces, and room for `trailerBytes` more at the end. */
+  /** Zeros and ones, eight a byte, low bits first. */
+  bits(flags: Uint8Array): void {
+    const length = (flags.length + 7) >> 3;
+    this.reserve(length);
+    const { bytes, used } = this;
+    bytes.fill(0, used, used + length);
+    for (let i = 0; i < flags.length; i++) bytes[used + (i >> 3)] |= flags[i] << (i & 7);
+    this.used += length;
+  }
+
+  /** All that was written, and room for `trailerBytes` more at the end. */
   finish(trailerBytes: number): Uint8Array {
-    this.flush();
-    return concat([...this.parts, new Uint8Array(trailerBytes)]);
+    this.reserve(trailerBytes);
+    return this.bytes.slice(0, this.used + trailerBytes);
   }
 
-  private flush(): void {
-    if (this.used === 0) return;
-    this.parts.push(this.scratch.subarray(0, this.used));
-    this.scratch = new Uint8Array(SCRATCH_BYTES);
-    this.used = 0;
+  private reserve(length: number): void {
+    const needed = this.used + length;
+    if (needed <= this.bytes.length) return;
+    const grown = new Uint8Array(Math.max(needed, 2 * this.bytes.length));
+    grown.set(this.bytes.subarray(0, this.used));
+    this.bytes = grown;
   }
 }
 
 /** Reads what `FrameWriter` wrote. Anything that does not fit throws `corrupt` `frame-corrupt`; nothing is read past the end. */
 export class FrameReader {
+  readonly scratch = new Scratch();
   private readonly bytes: Uint8Array;
   private at = 0;
 
@@ -77,8 +122,7 @@ export class FrameReader {
   }
 
   byte(): number {
-    if (this.left < 1) throw this.broken('ends too early');
-    return this.bytes[this.at++];
+    return this.bytes[this.advance(1)];
   }
 
   /** A whole number up to `max`. */
@@ -110,13 +154,50 @@ export class FrameReader {
 
   /** The next `length` bytes, as a copy that starts at the start of its buffer, so that any array can look at it. */
   plane(length: number): ArrayBuffer {
-    if (length > this.left) throw this.broken('ends too early');
-    const copy = this.bytes.slice(this.at, this.at + length);
-    this.at += length;
-    return copy.buffer;
+    const from = this.advance(length);
+    return this.bytes.slice(from, from + length).buffer;
+  }
+
+  /** `length` numbers of `width` bytes, as `FrameWriter.unsigned` wrote them, or zeros for none; in scratch memory. */
+  unsigned(length: number, width: number): Uint32Array {
+    let at = this.advance(width * length);
+    const { bytes } = this;
+    const out = this.scratch.take(length);
+    switch (width) {
+      case 0:
+        out.fill(0);
+        break;
+      case 1:
+        for (let i = 0; i < length; i++) out[i] = bytes[at + i];
+        break;
+      case 4:
+        new Uint8Array(out.buffer, 0, 4 * length).set(bytes.subarray(at, at + 4 * length));
+        break;
+      default:
+        for (let i = 0; i < length; i++, at += 2) out[i] = bytes[at] | (bytes[at + 1] << 8);
+        if (width === 3) for (let i = 0; i < length; i++) out[i] |= bytes[at + i] << 16;
+    }
+    return out;
+  }
+
+  /** `length` zeros and ones. */
+  bits(length: number): Uint8Array {
+    const at = this.advance((length + 7) >> 3);
+    const { bytes } = this;
+    const out = new Uint8Array(length);
+    for (let i = 0; i < length; i++) out[i] = (bytes[at + (i >> 3)] >> (i & 7)) & 1;
+    return out;
   }
 
   broken(what: string): SluiceError {
     return corrupt('frame-corrupt', `frame ${what}: at byte ${this.at} of ${this.bytes.length}`);
+  }
+
+  /** Where the next `length` bytes begin. */
+  private advance(length: number): number {
+    if (length > this.left) throw this.broken('ends too early');
+    const from = this.at;
+    this.at += length;
+    return from;
   }
 }

@@ -20,9 +20,9 @@ export function writeInt32s(writer: FrameWriter, values: Int32Array): void {
   writer.int64(BigInt(min));
   writer.byte(width);
   if (width === 0) return;
-  const differences = new Uint32Array(values.length);
+  const differences = writer.scratch.take(values.length);
   for (let i = 0; i < differences.length; i++) differences[i] = values[i] - min;
-  writeDifferences(writer, width, differences);
+  writer.unsigned(differences, width);
 }
 
 /** `length` int32 values, each from `lowest` to `highest`. */
@@ -38,7 +38,7 @@ export function readInt32s(
   const out = new Int32Array(length);
   if (length === 0) return out;
   if (min < lowest || min > highest) throw reader.broken('holds a number out of range');
-  const differences = readDifferences(reader, width, length);
+  const differences = reader.unsigned(length, width);
   // Doubles hold every sum exactly, and one comparison a value keeps wrong ones out.
   let most = 0;
   for (let i = 0; i < length; i++) {
@@ -72,27 +72,14 @@ export function writeInt64s(writer: FrameWriter, pairs: Int32Array): void {
   writer.byte(width);
   if (width === 8) writer.plane(pairs);
   if (width === 8 || width === 0) return;
-  const low = new Uint32Array(length);
-  for (let i = 0; i < length; i++) low[i] = pairs[2 * i] - minLo;
-  writeDifferences(writer, Math.min(width, 4), low);
+  const differences = writer.scratch.take(length);
+  for (let i = 0; i < length; i++) differences[i] = pairs[2 * i] - minLo;
+  writer.unsigned(differences, Math.min(width, 4));
   if (width <= 4) return;
-  const high = new Uint32Array(length);
-  for (let i = 0; i < length; i++) high[i] = pairs[2 * i + 1] - minHi - (pairs[2 * i] >>> 0 < minLo ? 1 : 0);
-  writeDifferences(writer, width - 4, high);
-}
-
-/** Writes unsigned numbers below 2^(8 * width), 1 to 4 bytes each. */
-function writeDifferences(writer: FrameWriter, width: number, differences: Uint32Array): void {
-  if (width === 4) writer.plane(differences);
-  else if (width === 1) writer.plane(new Uint8Array(differences));
-  else {
-    writer.plane(new Uint16Array(differences));
-    if (width === 3) {
-      const high = new Uint8Array(differences.length);
-      for (let i = 0; i < high.length; i++) high[i] = differences[i] >>> 16;
-      writer.plane(high);
-    }
+  for (let i = 0; i < length; i++) {
+    differences[i] = pairs[2 * i + 1] - minHi - (pairs[2 * i] >>> 0 < minLo ? 1 : 0);
   }
+  writer.unsigned(differences, width - 4);
 }
 
 /** `length` int64 values as (lo, hi) halves. */
@@ -104,41 +91,16 @@ export function readInt64s(reader: FrameReader, length: number): Int32Array {
   const minLo = Number(BigInt.asUintN(32, min));
   const minHi = Number(min >> 32n);
   const out = new Int32Array(2 * length);
-  const low = readDifferences(reader, Math.min(width, 4), length);
-  if (width <= 4) {
-    for (let i = 0; i < length; i++) {
-      const lo = low[i] + minLo;
-      out[2 * i] = lo;
-      out[2 * i + 1] = lo < TWO_32 ? minHi : minHi + 1;
-    }
-    return out;
-  }
-  const high = readDifferences(reader, width - 4, length);
+  const low = reader.unsigned(length, Math.min(width, 4));
   for (let i = 0; i < length; i++) {
     const lo = low[i] + minLo;
     out[2 * i] = lo;
-    out[2 * i + 1] = (lo < TWO_32 ? minHi : minHi + 1) + high[i];
+    out[2 * i + 1] = lo < TWO_32 ? minHi : minHi + 1;
   }
+  if (width <= 4) return out;
+  const high = reader.unsigned(length, width - 4);
+  for (let i = 0; i < length; i++) out[2 * i + 1] += high[i];
   return out;
-}
-
-/** Unsigned numbers of 0 to 4 bytes each; wider in memory, so that the loops over them see one kind of array. */
-function readDifferences(reader: FrameReader, width: number, length: number): Uint32Array {
-  switch (width) {
-    case 0:
-      return new Uint32Array(length);
-    case 1:
-      return new Uint32Array(new Uint8Array(reader.plane(length)));
-    case 4:
-      return new Uint32Array(reader.plane(4 * length));
-    default: {
-      const out = new Uint32Array(new Uint16Array(reader.plane(2 * length)));
-      if (width === 2) return out;
-      const high = new Uint8Array(reader.plane(length));
-      for (let i = 0; i < length; i++) out[i] += high[i] * 65_536;
-      return out;
-    }
-  }
 }
 
 /** Least width for an unsigned difference given as two halves. */

@@ -10,6 +10,7 @@ import { FrameReader, FrameWriter } from './frame-bytes.ts';
 import { readFloat64s, writeFloat64s } from './frame-floats.ts';
 import { readInt32s, readInt64s, writeInt32s, writeInt64s } from './frame-integers.ts';
 import { gatherColumn, sliceStrings, withNulls } from './gather.ts';
+import { byteSizeOf } from './row-bytes.ts';
 import { storageOf } from './storage.ts';
 
 /**
@@ -62,7 +63,7 @@ const ALL_NULL = 2;
 
 export function encodeFrameBody(columns: Columns): Uint8Array {
   assert(columns.rows <= FLUSH_ROWS_MAX, 'a batch fits one flush');
-  const writer = new FrameWriter();
+  const writer = new FrameWriter(byteSizeOf(columns) >> 1);
   writer.byte(VERSION);
   writer.varint(columns.schema['schema-id']);
   writer.varint(columns.rows);
@@ -144,7 +145,7 @@ function writeColumn(writer: FrameWriter, column: Column, rows: number): void {
     return;
   }
   writer.byte(kind | (SOME_NULLS << 4));
-  writer.plane(packed(nulls));
+  writer.bits(nulls);
   writeValues(writer, gatherColumn(column, valued));
 }
 
@@ -160,7 +161,7 @@ function readColumn(reader: FrameReader, field: NestedField, rows: number): Colu
     case NO_NULLS:
       return readValues(reader, kind, width, rows);
     case SOME_NULLS: {
-      const validity = unpacked(reader, rows);
+      const validity = reader.bits(rows);
       const valued = rowsWhere(validity, rows);
       return spread(readValues(reader, kind, width, valued.length), valued, validity);
     }
@@ -174,7 +175,7 @@ function readColumn(reader: FrameReader, field: NestedField, rows: number): Colu
 function writeValues(writer: FrameWriter, column: Column): void {
   switch (column.kind) {
     case 'boolean':
-      writer.plane(packed(column.values));
+      writer.bits(column.values);
       return;
     case 'int32':
       writeInt32s(writer, column.values);
@@ -210,7 +211,7 @@ function writeValues(writer: FrameWriter, column: Column): void {
 function readValues(reader: FrameReader, kind: Column['kind'], width: number, count: number): Column {
   switch (kind) {
     case 'boolean':
-      return { kind, values: unpacked(reader, count), validity: null };
+      return { kind, values: reader.bits(count), validity: null };
     case 'int32':
       return { kind, values: readInt32s(reader, count), validity: null };
     case 'int64':
@@ -346,18 +347,4 @@ function rowsWhere(validity: Uint8Array, rows: number): Int32Array {
     count += validity[row];
   }
   return out.subarray(0, count);
-}
-
-/** Zeros and ones, eight a byte, low bits first. */
-function packed(flags: Uint8Array): Uint8Array {
-  const out = new Uint8Array((flags.length + 7) >> 3);
-  for (let i = 0; i < flags.length; i++) out[i >> 3] |= flags[i] << (i & 7);
-  return out;
-}
-
-function unpacked(reader: FrameReader, count: number): Uint8Array {
-  const bits = new Uint8Array(reader.plane((count + 7) >> 3));
-  const out = new Uint8Array(count);
-  for (let i = 0; i < count; i++) out[i] = (bits[i >> 3] >> (i & 7)) & 1;
-  return out;
 }

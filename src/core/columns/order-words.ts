@@ -31,13 +31,16 @@ export function wordsOf(rows: number, keys: readonly SortKey[]): Word[] {
 
 /** True when the two rows have equal keys. */
 export function equalWords(words: readonly Word[], a: number, b: number): boolean {
-  for (const { values } of words) if (values[a] !== values[b]) return false;
+  for (let k = 0; k < words.length; k++) if (words[k].values[a] !== words[k].values[b]) return false;
   return true;
 }
 
 /** Order of two rows: negative, zero or positive. */
 export function compareWords(words: readonly Word[], a: number, b: number): number {
-  for (const { values } of words) if (values[a] !== values[b]) return values[a] - values[b];
+  for (let k = 0; k < words.length; k++) {
+    const { values } = words[k];
+    if (values[a] !== values[b]) return values[a] - values[b];
+  }
   return 0;
 }
 

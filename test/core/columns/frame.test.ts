@@ -233,7 +233,9 @@ describe('frame', () => {
       [3, 5n, 2, 'a', null],
     ];
     const frame = encodeFrameBody(columnsOf(schema, rows));
-    expect(Buffer.from(frame).toString('hex')).toMatchInlineSnapshot(`"01030305011105020100020202010200002d0106000304026401004b96040602020061620001000100051003011c1c8a31"`);
+    expect(Buffer.from(frame).toString('hex')).toMatchInlineSnapshot(
+      `"01030305011105020100020202010200002d0106000304026401004b96040602020061620001000100051003011c1c8a31"`,
+    );
     expect(rowsOf(decodeFrameBody(frame, schema))).toEqual(rows);
   });
 
