@@ -1,0 +1,14 @@
+import { withBucketAccess } from '../../../scripts/dev-bucket.ts';
+import service, { TableObject as PlainTableObject } from '../../../src/index.ts';
+import type { Env } from '../../../src/settings.ts';
+import { PLAN_VARIABLE, type SlowPlan, slowBucket } from './slow-bucket.ts';
+
+/** The service as it is, but that its tables reach the bucket through a slow one. Never deployed. */
+export class TableObject extends PlainTableObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    const plan = (env as unknown as Record<string, unknown>)[PLAN_VARIABLE];
+    super(ctx, typeof plan === 'string' ? { ...env, LAKE: slowBucket(env.LAKE, JSON.parse(plan) as SlowPlan) } : env);
+  }
+}
+
+export default withBucketAccess(service, 'LAKE');
