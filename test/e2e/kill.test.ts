@@ -1,0 +1,216 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { remoteBucket, SECRET_VARIABLE } from '../../scripts/dev-bucket.ts';
+import type { StatusView } from '../../src/object/views.ts';
+import { rows } from '../oracle/rows.ts';
+import { assertValidTable } from '../oracle/validator.ts';
+import { TableClient, UnexpectedAnswer } from './support/client.ts';
+import { type Bundle, buildBundle, HostProcess } from './support/process.ts';
+import { BUCKET_NAME, oracleBucket, until, VARS, WAREHOUSE } from './support/service.ts';
+import { PLAN_VARIABLE, type SlowPlan, seededRandom, VERSION_KEY } from './support/slow-bucket.ts';
+
+/**
+ * The whole runtime is killed under load, again and again, and started on the state it left. Producers post batches
+ * under a batch id and send a batch again until they hear that it was taken, or give it up after an error. The
+ * conditional write of a commit is held half the time before its effect and half the time after it, so that kills meet
+ * both kinds of open intent; between two commits rows are in the ledger alone.
+ */
+const SEED = 7;
+const KILLS_MIN = 10;
+const KILLS_MAX = 25;
+const PRODUCERS = 4;
+/** Share of batches that a producer gives up when a request fails; they may be in the table, once. */
+const GIVE_UP = 0.3;
+/** Least and most milliseconds from the start of a runtime to its end. */
+const LIFE_MS = [200, 1500] as const;
+
+/** What must have happened before the test is content, beside `KILLS_MIN`. */
+const WANTED = { openIntent: 3, ledgerOnly: 3, replayed: 1, readBackOwn: 1, duplicates: 1 };
+
+const random = seededRandom(SEED);
+const persist = mkdtempSync(join(tmpdir(), 'sluice-kill-'));
+let bundle: Bundle;
+let running: HostProcess | null = null;
+let standby = new HostProcess();
+
+beforeAll(async () => {
+  bundle = await buildBundle('test/e2e/support/slow-worker.ts');
+});
+
+afterAll(async () => {
+  await running?.kill();
+  await standby.kill();
+  bundle?.remove();
+  rmSync(persist, { recursive: true, force: true });
+});
+
+const planOf = (seed: number): string =>
+  JSON.stringify({
+    seed,
+    rules: [
+      { operation: 'put', key: VERSION_KEY, side: 'before', chance: 0.5, ms: [100, 800] },
+      { operation: 'put', key: VERSION_KEY, side: 'after', chance: 0.5, ms: [100, 800] },
+    ],
+  } satisfies SlowPlan);
+
+/** Where the service is now; while it is down, a promise of where it will be. */
+class Address {
+  #url: Promise<string> = Promise.resolve('');
+  #set: (url: string) => void = () => undefined;
+
+  down(): void {
+    this.#url = new Promise((resolve) => {
+      this.#set = resolve;
+    });
+  }
+
+  up(url: string): void {
+    this.#set(url);
+  }
+
+  readonly send = async (path: string, init?: RequestInit): Promise<Response> =>
+    fetch((await this.#url) + path, { ...init, signal: AbortSignal.timeout(10_000) });
+}
+
+interface Sent {
+  acknowledged: string[];
+  /** Given up after an error: nobody knows. */
+  givenUp: string[];
+  failures: number;
+  duplicates: number;
+}
+
+const TIME_MS = Date.UTC(2026, 0, 1);
+
+/** Posts batches of rows that no other call has made until `isOver`. */
+async function produce(device: string, table: TableClient, sent: Sent, isOver: () => boolean): Promise<void> {
+  let made = 0;
+  for (let batch = 0; !isOver(); batch++) {
+    const given = Array.from({ length: 1 + Math.floor(random() * 20) }, () => ({
+      time: TIME_MS + made++,
+      device,
+      batch,
+    }));
+    const taken = await postUntilTaken(table, given, `${device}-${batch}`, sent);
+    (taken ? sent.acknowledged : sent.givenUp).push(...given.map((row) => `${row.device} ${row.time}`));
+  }
+}
+
+async function postUntilTaken(table: TableClient, given: object[], batchId: string, sent: Sent): Promise<boolean> {
+  for (;;) {
+    try {
+      // One in eight waits for its commit.
+      const waitSeconds = random() < 0.125 ? 5 : undefined;
+      const { duplicate } = await table.post(given, { batchId, ...(waitSeconds === undefined ? {} : { waitSeconds }) });
+      if (duplicate === true) sent.duplicates++;
+      return true;
+    } catch (error) {
+      // The service's own refusals are not what this test is about; only a runtime that dies is.
+      if (error instanceof UnexpectedAnswer && error.status < 500) throw error;
+      sent.failures++;
+      if (random() < GIVE_UP) return false;
+    }
+  }
+}
+
+test('kill: rows that were acknowledged are in the table once, however often the runtime died', async () => {
+  const address = new Address();
+  const table = new TableClient(address.send, 'kill', 't');
+  const sent: Sent = { acknowledged: [], givenUp: [], failures: 0, duplicates: 0 };
+  const seen = { kills: 0, openIntent: 0, ledgerOnly: 0, empty: 0, replayed: 0, readBackOwn: 0 };
+
+  const start = async (): Promise<void> => {
+    running = standby;
+    const vars = { ...VARS, [PLAN_VARIABLE]: planOf(SEED * 1000 + seen.kills) };
+    const url = await running.start({ config: bundle.config, main: bundle.main, persist, vars });
+    standby = new HostProcess();
+    address.up(url);
+  };
+
+  address.down();
+  await start();
+  await table.create({
+    schema: {
+      type: 'struct',
+      fields: [
+        { name: 'time', type: 'timestamptz', required: true },
+        { name: 'device', type: 'string' },
+        { name: 'batch', type: 'long' },
+      ],
+    },
+    time_column: 'time',
+    series_key: ['device'],
+    chunk: 'day',
+    properties: { 'sluice.flush-interval': '1s' },
+  });
+
+  let isOver = false;
+  const producers = Promise.all(
+    Array.from({ length: PRODUCERS }, (_, index) => produce(`p${index}`, table, sent, () => isOver)),
+  );
+  const isContent = (): boolean =>
+    seen.kills >= KILLS_MIN &&
+    seen.openIntent >= WANTED.openIntent &&
+    seen.ledgerOnly >= WANTED.ledgerOnly &&
+    seen.replayed >= WANTED.replayed &&
+    seen.readBackOwn >= WANTED.readBackOwn &&
+    sent.duplicates >= WANTED.duplicates;
+
+  const look = async (): Promise<StatusView['incarnation']> => (await table.describe()).status.incarnation;
+  let incarnation = await look();
+  while (!isContent() && seen.kills < KILLS_MAX) {
+    const [least, most] = LIFE_MS;
+    const endMs = performance.now() + least + random() * (most - least);
+    // Asked until the end comes, since marks die with the runtime.
+    await until('end of this runtime', async () => {
+      incarnation = await look();
+      return performance.now() >= endMs;
+    });
+    const startedMs = incarnation.started_ms;
+    seen.replayed += incarnation.marks['intent-replayed'] ?? 0;
+    seen.readBackOwn += incarnation.marks['read-back-own'] ?? 0;
+
+    address.down();
+    await running?.kill();
+    seen.kills++;
+    await start();
+
+    incarnation = await look();
+    expect(incarnation.started_ms).toBeGreaterThan(startedMs);
+    const { found } = incarnation;
+    if (found.open_intent) seen.openIntent++;
+    else if (found.buffered_batches > 0) seen.ledgerOnly++;
+    else seen.empty++;
+  }
+  isOver = true;
+  await producers;
+  const { status } = await until('all rows in the table', async () => {
+    const flushed = await table.flush();
+    return flushed.flushed && flushed.status.buffer.rows === 0 && flushed.status.intent === null ? flushed : null;
+  });
+  const { acknowledged, givenUp, ...calls } = sent;
+  console.log(
+    `kill: seed ${SEED} ${JSON.stringify({ ...seen, ...calls, acknowledged: acknowledged.length, givenUp: givenUp.length })}`,
+  );
+
+  expect(status.last_error, JSON.stringify(status.last_error)).toBeNull();
+  expect(seen.kills).toBeGreaterThanOrEqual(KILLS_MIN);
+  expect({ ...seen, ...calls }, JSON.stringify(WANTED)).toSatisfy(isContent);
+
+  const bucket = oracleBucket(remoteBucket(((_, init) => address.send('/', init)) as typeof fetch, '', SECRET));
+  const prefix = `${WAREHOUSE}/kill/t`;
+  await assertValidTable(bucket, prefix, { bucketName: BUCKET_NAME, hintRequired: true });
+  const counts = new Map<string, number>();
+  for (const row of await rows(bucket, prefix)) {
+    const name = `${row['device']} ${(row['time'] as bigint) / 1000n}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  expect([...counts].filter(([, count]) => count > 1)).toEqual([]);
+  expect(acknowledged.filter((name) => !counts.has(name))).toEqual([]);
+  const given = new Set([...acknowledged, ...givenUp]);
+  expect([...counts.keys()].filter((name) => !given.has(name))).toEqual([]);
+});
+
+const SECRET = VARS[SECRET_VARIABLE] ?? '';
