@@ -4,6 +4,7 @@
 CREATE TABLE ledger (
   id              INTEGER PRIMARY KEY CHECK (id = 1),
   ledger_id       TEXT    NOT NULL,
+  earlier_ids     TEXT    NOT NULL, -- JSON: [{ledgerId, last}], identities given up and their highest sequence
   floor_sequence  INTEGER NOT NULL, -- highest sequence that left the buffer
   last_time_ms    INTEGER NOT NULL, -- latest intent time
   table_uuid      TEXT,

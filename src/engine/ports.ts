@@ -136,6 +136,8 @@ export interface Ledger {
   know(table: KnownTable | null): void;
   hinted(version: number): void;
   receipt(sequence: number): Receipt | null;
+  /** True when this ledger gave out that number under that identity, and not another one before or after it. */
+  gave(ledgerId: string, sequence: number): boolean;
   /** The batch that came under this id, while it is remembered. */
   batch(batchId: string): { sequence: number; digest: string } | null;
   /** Forgets receipts and batch ids older than the given time, at most `most` rows; returns how many. */

@@ -3,7 +3,7 @@ import { concat } from '../core/base/bytes.ts';
 import { RECEIPTS_MAX, ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../core/batch/intent.ts';
-import type { Receipt } from '../core/batch/receipt.ts';
+import { gaveNumber, type Identity, type Receipt } from '../core/batch/receipt.ts';
 import type {
   BufferState,
   CommitRecord,
@@ -54,7 +54,8 @@ export class SqlLedger implements Ledger {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#sql.exec(
-      'INSERT OR IGNORE INTO ledger (id, ledger_id, floor_sequence, last_time_ms, hinted_version) VALUES (1, ?, 0, 0, 0)',
+      `INSERT OR IGNORE INTO ledger (id, ledger_id, earlier_ids, floor_sequence, last_time_ms, hinted_version)
+       VALUES (1, ?, '[]', 0, 0, 0)`,
       ledgerId,
     );
     this.#row = this.#sql.exec<StateRow>('SELECT * FROM ledger').one();
@@ -235,8 +236,10 @@ export class SqlLedger implements Ledger {
   }
 
   renew(ledgerId: string): void {
-    this.#sql.exec('UPDATE ledger SET ledger_id = ?', ledgerId);
+    const earlier = JSON.stringify([...this.#earlier(), { ledgerId: this.#row.ledger_id, last: this.#lastSequence() }]);
+    this.#sql.exec('UPDATE ledger SET ledger_id = ?, earlier_ids = ?', ledgerId, earlier);
     this.#row.ledger_id = ledgerId;
+    this.#row.earlier_ids = earlier;
   }
 
   know(table: KnownTable | null): void {
@@ -265,6 +268,18 @@ export class SqlLedger implements Ledger {
     if (row !== undefined && row.first_sequence <= sequence) return JSON.parse(row.receipt) as Receipt;
     for (const frame of this.#headers()) if (frame.sequence === sequence) return { state: 'buffered' };
     return null;
+  }
+
+  gave(ledgerId: string, sequence: number): boolean {
+    return gaveNumber(
+      [...this.#earlier(), { ledgerId: this.#row.ledger_id, last: this.#lastSequence() }],
+      ledgerId,
+      sequence,
+    );
+  }
+
+  #earlier(): Identity[] {
+    return JSON.parse(this.#row.earlier_ids) as Identity[];
   }
 
   batch(batchId: string): { sequence: number; digest: string } | null {
@@ -434,6 +449,7 @@ export class SqlLedger implements Ledger {
 // Type aliases, not interfaces: the driver wants an index signature, which an alias has implicitly.
 type StateRow = {
   ledger_id: string;
+  earlier_ids: string;
   floor_sequence: number;
   last_time_ms: number;
   table_uuid: string | null;

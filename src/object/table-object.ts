@@ -102,7 +102,8 @@ export class TableObject extends DurableObject<Env> {
   receipt(id: string): Promise<Answer<ReceiptView>> {
     return answer(() => {
       const parsed = parseReceiptId(id);
-      const known = parsed === null ? null : this.#ledger.receipt(parsed.sequence);
+      const isOurs = parsed !== null && this.#ledger.gave(parsed.ledgerId, parsed.sequence);
+      const known = isOurs ? this.#ledger.receipt(parsed.sequence) : null;
       if (known === null) throw invalid('unknown-receipt', `receipt is not known (any more): ${id}`);
       return receiptView(id, known);
     });

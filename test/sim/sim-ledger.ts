@@ -1,6 +1,6 @@
 import type { Frame, NewFrame } from '../../src/core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../../src/core/batch/intent.ts';
-import type { Receipt } from '../../src/core/batch/receipt.ts';
+import { gaveNumber, type Identity, type Receipt } from '../../src/core/batch/receipt.ts';
 import type {
   CommitRecord,
   ErrorRecord,
@@ -19,6 +19,7 @@ interface Held extends Frame {
 /** What survives a crash: plain data, so that it can be copied and put back. */
 interface Durable {
   ledgerId: string;
+  earlier: Identity[];
   floor: number;
   lastTimeMs: number;
   table: KnownTable | null;
@@ -43,6 +44,7 @@ export class SimLedger implements Ledger {
   constructor(ledgerId: string) {
     this.#durable = {
       ledgerId,
+      earlier: [],
       floor: 0,
       lastTimeMs: 0,
       table: null,
@@ -178,6 +180,7 @@ export class SimLedger implements Ledger {
 
   renew(ledgerId: string): void {
     this.#step('renew', (it) => {
+      it.earlier.push({ ledgerId: it.ledgerId, last: this.#lastSequence() });
       it.ledgerId = ledgerId;
     });
   }
@@ -201,6 +204,11 @@ export class SimLedger implements Ledger {
     const settled = it.receipts.find(({ first, last }) => first <= sequence && sequence <= last);
     if (settled !== undefined) return settled.receipt;
     return it.frames.some((frame) => frame.sequence === sequence) ? { state: 'buffered' } : null;
+  }
+
+  gave(ledgerId: string, sequence: number): boolean {
+    const it = this.#durable;
+    return gaveNumber([...it.earlier, { ledgerId: it.ledgerId, last: this.#lastSequence() }], ledgerId, sequence);
   }
 
   batch(batchId: string): { sequence: number; digest: string } | null {

@@ -219,6 +219,19 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.receipt(1)).toBeNull();
     });
 
+    it('gave: a number belongs to the identity that gave it, also after that was given up', (host) => {
+      const ledger = host.open();
+      const before = ledger.state().ledgerId;
+      ledger.accept([frame(1), frame(1)], 100);
+      ledger.renew('00000000000000ff');
+      ledger.accept([frame(1)], 200);
+      const again = host.open();
+      const gave = (id: string) => [0, 1, 2, 3, 4].map((sequence) => again.gave(id, sequence));
+      expect(gave(before)).toEqual([false, true, true, false, false]);
+      expect(gave('00000000000000ff')).toEqual([false, false, false, true, false]);
+      expect(gave('00000000000000ee')).toEqual([false, false, false, false, false]);
+    });
+
     it('renew, know, hinted: small facts outlive the incarnation', (host) => {
       const ledger = host.open();
       ledger.renew('00000000000000ff');

@@ -5,6 +5,25 @@ export type Receipt =
   | { state: 'committed'; snapshotId: string | null; version: number; committedMs: number }
   | { state: 'refused'; type: string; message: string; atMs: number };
 
+/** An identity of a ledger and the highest number it gave; the numbers of the next one go on from there. */
+export interface Identity {
+  ledgerId: string;
+  last: number;
+}
+
+/**
+ * True when a ledger that had these identities, oldest first, gave out a number under one of them. A restored ledger
+ * gives numbers again that its lost future had given: those belong to the new identity, the old receipts to none.
+ */
+export function gaveNumber(identities: readonly Identity[], ledgerId: string, sequence: number): boolean {
+  let floor = 0;
+  for (const identity of identities) {
+    if (identity.ledgerId === ledgerId) return sequence > floor && sequence <= identity.last;
+    floor = identity.last;
+  }
+  return false;
+}
+
 /** Public name of a receipt: the ledger that gave the number, and the number. */
 export function receiptId(ledgerId: string, sequence: number): string {
   return `${ledgerId}-${sequence}`;
