@@ -1,5 +1,6 @@
 import { createApp, type TableCalls } from './http/app.ts';
 import { LakeTables } from './lake/lake.ts';
+import { sweep } from './lake/sweep.ts';
 import { systemClock, systemRandom } from './platform/system.ts';
 import { type Env, settingsOf } from './settings.ts';
 
@@ -19,4 +20,11 @@ const app = createApp<Env>((env) => {
 
 export default {
   fetch: app.fetch,
+
+  async scheduled(_controller, env) {
+    const { lake } = settingsOf(env);
+    const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
+    const report = await sweep(tables, (namespace, table) => env.TABLES.getByName(`${namespace}/${table}`).wake());
+    console.log(JSON.stringify({ event: 'sweep', ...report }));
+  },
 } satisfies ExportedHandler<Env>;

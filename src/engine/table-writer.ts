@@ -71,6 +71,7 @@ export class TableWriter {
   #retryLoadMs = 0;
   #prunedMs = 0;
   #forced = false;
+  #lastRunError: ErrorRecord | null = null;
 
   constructor(ports: WriterPorts, table: OpenTable) {
     this.#ports = ports;
@@ -139,6 +140,11 @@ export class TableWriter {
         this.#arm();
       });
     return this.#running;
+  }
+
+  /** Why the last run ended early, before any intent could say so; null when it went through. */
+  get lastRunError(): ErrorRecord | null {
+    return this.#lastRunError;
   }
 
   /** When something is due, for the object's alarm; null when nothing is. */
@@ -281,6 +287,7 @@ export class TableWriter {
     try {
       await this.check();
       this.#loadFailures = 0;
+      this.#lastRunError = null;
       this.#retryLoadMs = 0;
       for (let flush = 0; flush < FLUSHES_PER_RUN_MAX; flush++) {
         const state = ledger.state();
@@ -303,6 +310,7 @@ export class TableWriter {
       this.#loadFailures++;
       this.#retryLoadMs = clock.now() + retryWaitMs(this.#loadFailures);
       const record = this.#record(error);
+      this.#lastRunError = record;
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
       this.#log('run-failed', record);
     }

@@ -1,3 +1,5 @@
+import { ALARM_LATE_MS } from '../core/base/limits.ts';
+
 /**
  * The object's one alarm. What is due is kept in the ledger; the alarm is only the platform's promise to look. It is
  * set in the same turn as the ledger step that makes something due, so that both are written or neither.
@@ -16,7 +18,15 @@ export class Schedule {
     if (this.#armedMs !== null && this.#armedMs <= dueMs) return;
     this.#armedMs = dueMs;
     // Not awaited: the output gate holds every answer until it is written.
-    void this.#storage.setAlarm(dueMs);
+    this.#storage.setAlarm(dueMs).catch((e) => console.log("ALARM", dueMs, String(e)));
+  }
+
+  /** Sets the alarm although it seems to be set, when the platform has lost it: nothing is stored, or long past. */
+  async repair(dueMs: number | null, nowMs: number): Promise<void> {
+    const stored = await this.#storage.getAlarm();
+    if (dueMs === null || (stored !== null && stored > nowMs - ALARM_LATE_MS)) return;
+    this.#armedMs = null;
+    this.arm(dueMs);
   }
 
   /** The alarm is going off: nothing is set any more. */

@@ -85,6 +85,11 @@ export class TableObject extends DurableObject<Env> {
     this.#schedule.arm(this.#writer.dueMs());
   }
 
+  /** Called by the cron sweep: sets an alarm that was lost. */
+  async wake(): Promise<void> {
+    await this.#schedule.repair(this.#writer.dueMs(), systemClock.now());
+  }
+
   ingest(): Promise<Answer<IngestView>> {
     return answer(async () => {
       await this.#writer.check();
@@ -178,6 +183,7 @@ export class TableObject extends DurableObject<Env> {
       incarnation: {
         started_ms: this.#startedMs,
         found: this.#found,
+        last_run_error: this.#writer.lastRunError,
         marks: this.#marks.counts,
         store: this.#store.usage(),
       },

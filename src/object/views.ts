@@ -4,7 +4,7 @@ import { currentOf } from '../core/commit/prepare-append.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
-import type { LedgerState, Mark } from '../engine/ports.ts';
+import type { ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
 
 /** What the rows endpoint needs to turn a body into a frame. */
@@ -52,6 +52,8 @@ export interface StatusView {
     started_ms: number;
     /** What this incarnation found when it began. */
     found: { open_intent: boolean; buffered_batches: number };
+    /** Why the last run ended early; null when it went through. */
+    last_run_error: ErrorRecord | null;
     marks: Partial<Record<Mark, number>>;
     /** Requests to the bucket, by operation and billing class. */
     store: StoreUsage;

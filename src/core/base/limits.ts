@@ -243,3 +243,9 @@ export const MANIFEST_MERGE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Bytes of small manifests kept in memory between commits, so that merging them reads nothing. */
 export const MANIFESTS_KEPT_BYTES_MAX = 2 * 1024 * 1024;
+
+/** Tables one sweep calls: half of the 10,000 subrequests of an invocation. */
+export const SWEEP_TABLES_MAX = 5_000;
+
+/** An alarm that should have gone off this long ago was lost by the platform and is set again. */
+export const ALARM_LATE_MS = 60_000;
