@@ -18,7 +18,8 @@ export class Schedule {
     if (this.#armedMs !== null && this.#armedMs <= dueMs) return;
     this.#armedMs = dueMs;
     // Not awaited: the output gate holds every answer until it is written.
-    this.#storage.setAlarm(dueMs).catch((e) => console.log("ALARM", dueMs, String(e)));
+    // The platform refuses times at or before 1970: what is long due is due at its beginning.
+    void this.#storage.setAlarm(Math.max(1, dueMs));
   }
 
   /** Sets the alarm although it seems to be set, when the platform has lost it: nothing is stored, or long past. */

@@ -151,15 +151,16 @@ export function tableSettings(properties: Record<string, string>): TableSettings
     if (value === undefined) return fallback;
     return SETTINGS.get(key)?.check(value.trim()) ?? fallback;
   };
-  const seriesKey = (properties['timelake.series-key'] ?? '').split(',').filter((name) => name !== '');
+  const names = (properties['timelake.series-key'] ?? '').split(',').map((name) => name.trim());
+  const seriesKey = names.filter((name) => name !== '');
   const chunk = properties['timelake.chunk-interval'];
-  const dedup = properties['timelake.dedup'];
   const intervalSeconds = parseDuration(read('sluice.flush-interval', ''));
   return {
     timeColumn: properties['timelake.time-column'] ?? null,
     seriesKey,
     chunk: chunk === 'hour' || chunk === 'day' || chunk === 'month' ? chunk : null,
-    dedup: dedup === undefined ? seriesKey.length > 0 : dedup === 'true',
+    // Absent means no, also with a series key: so the engine reads it.
+    dedup: properties['timelake.dedup']?.trim().toLowerCase() === 'true',
     ingestTimeColumn: properties['timelake.ingest-time-column'] ?? null,
     targetFileBytes: Number(read('timelake.target-file-size-bytes', '268435456')),
     encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',

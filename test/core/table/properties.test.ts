@@ -89,9 +89,9 @@ describe('properties: what is read', () => {
     expect([settings.epochUnit, settings.targetFileBytes]).toEqual(['ms', 268435456]);
   });
 
-  test('settings: dedup follows the series key unless it is said', () => {
-    expect(tableSettings({ 'timelake.series-key': 'a,b' })).toMatchObject({ seriesKey: ['a', 'b'], dedup: true });
-    expect(tableSettings({ 'timelake.series-key': 'a', 'timelake.dedup': 'false' }).dedup).toBe(false);
+  test('settings: dedup is on where it says so, and names of the series key are trimmed, as the engine reads them', () => {
+    expect(tableSettings({ 'timelake.series-key': 'a, b' })).toMatchObject({ seriesKey: ['a', 'b'], dedup: false });
+    expect(tableSettings({ 'timelake.series-key': 'a', 'timelake.dedup': 'true' }).dedup).toBe(true);
   });
 
   test('writable: format versions as the engine reads them', () => {
