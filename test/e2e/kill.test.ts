@@ -124,7 +124,7 @@ test('kill: rows that were acknowledged are in the table once, however often the
   const start = async (): Promise<void> => {
     running = standby;
     const vars = { ...VARS, [PLAN_VARIABLE]: planOf(SEED * 1000 + seen.kills) };
-    const url = await running.start({ config: bundle.config, main: bundle.main, persist, vars });
+    const url = await running.start({ worker: bundle.worker(vars), persist });
     standby = new HostProcess();
     address.up(url);
   };

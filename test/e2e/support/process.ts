@@ -13,8 +13,8 @@ const HOST = new URL('./host.ts', import.meta.url).pathname;
 const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
 
 export interface Bundle {
-  config: string;
-  main: string;
+  /** The Worker as the simulator takes it, with variables over those of `wrangler.toml`. */
+  worker(vars: Record<string, string>): HostOrder['worker'];
   remove(): void;
 }
 
@@ -30,12 +30,35 @@ export async function buildBundle(entry: string): Promise<Bundle> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
-  const code = await new Promise((resolve) => child.once('exit', resolve));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      said += String(chunk);
+    });
+  }
+  const { unstable_getMiniflareWorkerOptions } = await import('wrangler');
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(config);
+  const code = await new Promise((resolve) =>
+    child.exitCode === null ? child.once('exit', resolve) : resolve(child.exitCode),
+  );
   if (code !== 0) throw new Error(`bundle of ${entry} was not made:\n${said}`);
+  const main = `${parse(entry).name}.js`;
+  const modules = readdirSync(output)
+    .filter((name) => name === main || name.endsWith('.sql'))
+    .map((name) => ({
+      type: name === main ? 'ESModule' : 'Text',
+      path: join(output, name),
+      contents: readFileSync(join(output, name), 'utf8'),
+    }))
+    // The main module is the first.
+    .sort((a, b) => Number(b.type === 'ESModule') - Number(a.type === 'ESModule'));
   return {
-    config,
-    main: join(output, `${parse(entry).name}.js`),
+    worker: (vars) => ({
+      ...workerOptions,
+      name: 'sluice',
+      rootPath: output,
+      modules,
+      bindings: { ...workerOptions.bindings, ...vars },
+    }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
