@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type BundleReport, inspectBundle } from './bundle.ts';
+import { isMain } from './is-main.ts';
 
 /**
  * `node scripts/check-bundle.ts [dist]`: reads what `npm run build` wrote there. Lists what the bundle is made of and fails
@@ -69,4 +70,4 @@ function main(folder: string): number {
   return findings.length === 0 ? 0 : 1;
 }
 
-if (import.meta.main) process.exitCode = main(process.argv[2] ?? 'dist');
+if (isMain(import.meta)) process.exitCode = main(process.argv[2] ?? 'dist');

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { remoteBucket, SECRET_VARIABLE } from './dev-bucket.ts';
+import { isMain } from './is-main.ts';
 import { type GatewayOptions, startGateway } from './s3-gateway.ts';
 
 /**
@@ -44,8 +46,8 @@ export interface Dev {
   stop(): Promise<void>;
 }
 
-const CONFIG = new URL('../wrangler.toml', import.meta.url).pathname;
-const ENTRYPOINT = new URL('./dev-worker.ts', import.meta.url).pathname;
+const CONFIG = join(import.meta.dirname, '..', 'wrangler.toml');
+const ENTRYPOINT = join(import.meta.dirname, 'dev-worker.ts');
 const BINDING = 'LAKE';
 
 /** The part of the configuration that is read here. */
@@ -65,7 +67,7 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
   const config: DevConfig = unstable_readConfig({ config: CONFIG });
   const bucketName = config.r2_buckets.find(({ binding }) => binding === BINDING)?.bucket_name;
   if (bucketName === undefined) throw new Error(`wrangler.toml has no bucket bound to ${BINDING}`);
-  const persist = options.persist ?? new URL('../.dev/', import.meta.url).pathname;
+  const persist = options.persist ?? join(import.meta.dirname, '..', '.dev');
   mkdirSync(persist, { recursive: true });
 
   const secret = randomUUID();
@@ -142,8 +144,8 @@ Timelake
 `;
 }
 
-/** Calls `stop` once on Ctrl-C, a termination, or the end of the terminal, then ends the process. */
-export function stopOnSignal(stop: () => Promise<void>): void {
+/** Calls `stop` once on Ctrl-C, a termination, or the end of the terminal, then ends the process with `exitCode()`. */
+export function stopOnSignal(stop: () => Promise<void>, exitCode: () => number = () => 0): void {
   let stopping = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -151,7 +153,7 @@ export function stopOnSignal(stop: () => Promise<void>): void {
       if (stopping) process.exit(130);
       stopping = true;
       stop().then(
-        () => process.exit(0),
+        () => process.exit(exitCode()),
         () => process.exit(1),
       );
     });
@@ -178,4 +180,4 @@ async function main(): Promise<void> {
   );
 }
 
-if (import.meta.main) await main();
+if (isMain(import.meta)) await main();

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startDev, stopOnSignal } from './dev.ts';
+import { isMain } from './is-main.ts';
 
 /**
  * `npm run test:interop`: the service and its bucket on free ports with a directory of their own, and other engines
@@ -11,7 +12,7 @@ import { startDev, stopOnSignal } from './dev.ts';
  * (`npm run test:interop -- -k timelake`); its exit code is ours.
  */
 
-const ROOT = new URL('..', import.meta.url).pathname;
+const ROOT = join(import.meta.dirname, '..');
 const VENV = join(ROOT, '.venv');
 const PYTHON = join(VENV, 'bin', 'python');
 const REQUIREMENTS = join(ROOT, 'test', 'interop', 'requirements.txt');
@@ -77,7 +78,7 @@ async function main(): Promise<number> {
   }
 }
 
-if (import.meta.main) {
+if (isMain(import.meta)) {
   main().then(
     (code) => process.exit(code),
     (error: unknown) => {
