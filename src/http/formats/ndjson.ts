@@ -1,7 +1,7 @@
 import { textOf } from '../../core/base/bytes.ts';
 import { LINE_BYTES_MAX } from '../../core/base/limits.ts';
 import type { RowReader, RowSink } from './format.ts';
-import { emptyBody, isSpace, lineTooLong, parseText, skipSpace } from './json-text.ts';
+import { emptyBody, isSpace, lineTooLong, parseText } from './json-text.ts';
 import { type Digits, markLongNumbers } from './long-numbers.ts';
 
 const NEWLINE = 0x0a;
@@ -26,14 +26,21 @@ export function ndjsonReader(sink: RowSink, { digits }: { digits: Digits }): Row
       return;
     }
     let at = 0;
-    while (at < bytes.length) {
-      const newline = bytes.indexOf(NEWLINE, at);
+    for (;;) {
+      // Over blank lines byte by byte: a small gzip body can hold millions of them.
+      let first = at;
+      while (first < bytes.length && isSpace(bytes[first])) {
+        if (bytes[first++] !== NEWLINE) continue;
+        lines++;
+        at = first;
+      }
+      if (first === bytes.length) return;
+      const newline = bytes.indexOf(NEWLINE, first);
       const end = newline < 0 ? bytes.length : newline;
       lines++;
       const line = bytes.subarray(at, end);
       if (line.length > LINE_BYTES_MAX) throw lineTooLong('line', lines);
-      at = end + 1;
-      if (skipSpace(line, 0) === line.length) continue;
+      at = newline < 0 ? end : end + 1;
       rows++;
       const parsed = parseText(line, digits);
       if (parsed.ok) sink.row(parsed.value, lines);
