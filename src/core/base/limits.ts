@@ -249,3 +249,44 @@ export const SWEEP_TABLES_MAX = 5_000;
 
 /** An alarm that should have gone off this long ago was lost by the platform and is set again. */
 export const ALARM_LATE_MS = 60_000;
+
+/** Epochs of an app whose digests are remembered: a replay further back is told what is committed instead. */
+export const EPOCH_WINDOW = 64;
+
+/** One app's share of a table's buffer, waiting and parked: others still get in when one is held up. */
+export const APP_BUFFER_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Receipts passed on from one sequence to another when a parked app goes on; each unparking adds one step. */
+export const MOVES_MAX = 16;
+
+/** Ids of our last changes without a snapshot, kept in a table property: an unknown one is run again within seconds, and
+ * commits of one table go one at a time, so a few could lie between; each version repeats them (33 bytes an id). */
+export const CHANGES_KEPT_MAX = 16;
+
+/** Branches and tags that we add to one table. Each is in every version, and holds snapshots for ever by default. */
+export const REFS_MAX = 1_000;
+
+/** Columns changed in one schema change, and bytes of its report stay small. */
+export const SCHEMA_CHANGES_MAX = 100;
+
+/** Manifest lists and manifests read to tell which files an expiry leaves unreachable: half of the 10,000 subrequests of
+ * an invocation. Beyond, the metadata still expires and the files are left to a sweep of orphans. */
+export const REACH_READS_MAX = 5_000;
+
+/** Keys that one expiry queues for deletion; the rest are left to a sweep. A day of commits every ten seconds makes 50,000. */
+export const DOOMED_KEYS_MAX = 100_000;
+
+/** Wait between expiry and deletion, for readers that began before it: longer than any sane query. */
+export const ERASE_GRACE_MS = 3_600_000;
+
+/** Keys of one deletion: the most one request of the store takes. */
+export const ERASE_KEYS_MAX = 1_000;
+
+/** Superseded metadata files are left this long: far beyond `FENCE_MS`, and beyond any reader between hint and file. */
+export const METADATA_AGE_MIN_MS = 3_600_000;
+
+/** Versions below the pointer whose files are left whatever their age: readers reach them by a pointer that lags. */
+export const METADATA_BELOW_HINT_MIN = 20;
+
+/** Snapshots on one page of their listing. */
+export const SNAPSHOTS_PAGE = { default: 100, max: 1_000 } as const;
