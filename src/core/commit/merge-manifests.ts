@@ -1,17 +1,9 @@
-import type { Deflate, Digest } from '../base/codecs.ts';
-import { corrupt } from '../base/errors.ts';
-import { contentName, syncMarker } from '../base/ids.ts';
-import { manifestName } from '../iceberg/locations.ts';
-import { DELETED, EXISTING, manifestFileOf, readManifest, writeManifest } from '../iceberg/manifest.ts';
-import { currentSchema } from '../iceberg/metadata.ts';
-import { fieldById } from '../iceberg/schema.ts';
+import { DELETED, EXISTING, readManifest } from '../iceberg/manifest.ts';
+import { currentSchema, specById } from '../iceberg/metadata.ts';
 import type { ManifestEntry, ManifestFile, Schema, TableMetadata } from '../iceberg/types.ts';
-
-/** A merged manifest: its row for the list, and its bytes. */
-export interface MergedManifest {
-  row: ManifestFile;
-  bytes: Uint8Array;
-}
+import { headerSchema, type MadeManifest, makeManifest } from './made-manifest.ts';
+import type { CommitIdentity } from './operation.ts';
+import type { SinkContext } from './sink-context.ts';
 
 /**
  * One manifest with the live entries of several, in order. They stay what they were: status existing, the snapshot that
@@ -20,28 +12,24 @@ export interface MergedManifest {
  *
  * @throws corrupt `manifest-missing`
  */
-export function mergeManifests(input: {
-  metadata: TableMetadata;
-  group: readonly ManifestFile[];
-  bytesOf: (manifest: ManifestFile) => Uint8Array | undefined;
-  /** What identifies the commit, and names its files. */
-  commit: { seed: Uint8Array; snapshotId: bigint; sequenceNumber: bigint; timeMs: number };
-  location: string;
-  deflate: Deflate;
-  digest: Digest;
-}): MergedManifest | null {
-  const { metadata, group, commit, location } = input;
+export function mergeManifests(
+  context: SinkContext,
+  input: {
+    metadata: TableMetadata;
+    group: readonly ManifestFile[];
+    bytesOf: (manifest: ManifestFile) => Uint8Array;
+    identity: CommitIdentity;
+    sequenceNumber: bigint;
+  },
+): MadeManifest | null {
+  const { metadata, group, identity } = input;
   const entries: ManifestEntry[] = [];
-  const schemas: Schema[] = [currentSchema(metadata)];
+  const schemas: Schema[] = [];
   for (const manifest of group) {
-    const bytes = input.bytesOf(manifest);
-    if (bytes === undefined) {
-      throw corrupt('manifest-missing', `manifest of the current snapshot is missing: ${manifest.manifestPath}`);
-    }
-    const read = readManifest(bytes, {
-      deflate: input.deflate,
+    const read = readManifest(input.bytesOf(manifest), {
+      deflate: context.deflate,
       row: manifest,
-      schema: schemas[0],
+      schema: currentSchema(metadata),
       specs: metadata['partition-specs'],
     });
     schemas.push(read.schema);
@@ -51,25 +39,10 @@ export function mergeManifests(input: {
       entries.push({ ...entry, status: EXISTING });
     }
   }
-  const specId = group[0].partitionSpecId;
-  const spec = metadata['partition-specs'].find((known) => known['spec-id'] === specId);
-  const schema = schemas.find((known) => spec?.fields.every((field) => fieldById(known, field['source-id']) !== null));
-  if (spec === undefined || schema === undefined) return null;
-  const { bytes, stats } = writeManifest({
-    schema,
-    spec,
-    snapshotId: commit.snapshotId,
-    entries,
-    syncMarker: syncMarker(commit.seed, `merged-${specId}`, input.digest),
-    deflate: input.deflate,
-  });
-  const name = manifestName('merged', contentName(commit.timeMs, input.digest([bytes])));
-  const row = manifestFileOf(stats, {
-    path: `${location}/metadata/${name}`,
-    length: BigInt(bytes.length),
-    specId,
-    snapshotId: commit.snapshotId,
-    sequenceNumber: commit.sequenceNumber,
-  });
-  return { row, bytes };
+  const spec = specById(metadata, group[0].partitionSpecId);
+  const schema = spec === null ? null : headerSchema(metadata, spec, schemas);
+  if (spec === null || schema === null) return null;
+  const label = `merged-${spec['spec-id']}`;
+  const { sequenceNumber } = input;
+  return makeManifest(context, { identity, sequenceNumber, kind: 'merged', label, schema, spec, entries });
 }

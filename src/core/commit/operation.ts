@@ -3,6 +3,17 @@ import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
 
+/** What identifies a commit that makes a snapshot, fixed before its first attempt and the same in all of them. */
+export interface CommitIdentity {
+  /** 128 bits, hexadecimal. */
+  commitId: string;
+  snapshotId: bigint;
+  /** When it was decided on; names its files. */
+  timeMs: number;
+  /** The table it is for; another one at its place is left alone. */
+  tableUuid: string;
+}
+
 /** Rows of one flush, encoded and described once; every attempt reuses the files. */
 export interface AppendOperation extends Change {
   kind: 'append';

@@ -1,0 +1,67 @@
+import { fromHex } from '../base/bytes.ts';
+import { contentName, syncMarker } from '../base/ids.ts';
+import { type ManifestKind, manifestName } from '../iceberg/locations.ts';
+import { manifestFileOf, writeManifest } from '../iceberg/manifest.ts';
+import { currentSchema } from '../iceberg/metadata.ts';
+import { fieldById } from '../iceberg/schema.ts';
+import type { ManifestEntry, ManifestFile, PartitionSpec, Schema, TableMetadata } from '../iceberg/types.ts';
+import type { CommitIdentity } from './operation.ts';
+import type { SinkContext } from './sink-context.ts';
+
+/** A manifest that a commit makes: its row for the list, and its bytes. */
+export interface MadeManifest {
+  row: ManifestFile;
+  bytes: Uint8Array;
+  /** Made once for all attempts and uploaded with the change's own files. */
+  once?: true;
+}
+
+/** Seed of whatever must come out the same whenever a commit is run again. */
+export function seedOf(commitId: string): Uint8Array {
+  return fromHex(commitId) ?? new Uint8Array(16);
+}
+
+/**
+ * A schema for a manifest's header: the current one, or the first of the older ones, that still has the columns the spec
+ * partitions by. Null when none is left.
+ */
+export function headerSchema(metadata: TableMetadata, spec: PartitionSpec, older: readonly Schema[]): Schema | null {
+  const knows = (schema: Schema) => spec.fields.every((field) => fieldById(schema, field['source-id']) !== null);
+  return [currentSchema(metadata), ...older, ...metadata.schemas].find(knows) ?? null;
+}
+
+/**
+ * Writes one manifest and names it after its content. `label` tells the manifests of one commit apart; entries are as
+ * `writeManifest` wants them.
+ */
+export function makeManifest(
+  context: SinkContext,
+  input: {
+    identity: CommitIdentity;
+    sequenceNumber: bigint;
+    kind: ManifestKind;
+    label: string;
+    schema: Schema;
+    spec: PartitionSpec;
+    entries: readonly ManifestEntry[];
+  },
+): MadeManifest {
+  const { identity, spec } = input;
+  const { bytes, stats } = writeManifest({
+    schema: input.schema,
+    spec,
+    snapshotId: identity.snapshotId,
+    entries: input.entries,
+    syncMarker: syncMarker(seedOf(identity.commitId), input.label, context.digest),
+    deflate: context.deflate,
+  });
+  const name = manifestName(input.kind, contentName(identity.timeMs, context.digest([bytes])));
+  const row = manifestFileOf(stats, {
+    path: `${context.location}/metadata/${name}`,
+    length: BigInt(bytes.length),
+    specId: spec['spec-id'],
+    snapshotId: identity.snapshotId,
+    sequenceNumber: input.sequenceNumber,
+  });
+  return { row, bytes };
+}
