@@ -41,6 +41,28 @@ CREATE TABLE receipts (
   receipt         TEXT    NOT NULL  -- JSON
 );
 
+-- Producers that keep their progress in the table. The digests of an app's last epochs recognise a replay.
+CREATE TABLE apps (
+  app             TEXT    PRIMARY KEY,
+  recent          TEXT    NOT NULL, -- JSON: [[epoch, digest, sequence], ...], newest first
+  parked          TEXT,             -- JSON: {epoch, type, message, atMs}
+  retiring        INTEGER NOT NULL  -- 1: leaves the progress map with the next commit
+) WITHOUT ROWID;
+
+-- Batches of parked apps: the refused one first, then those that came behind it. Parts as in frame_groups.
+CREATE TABLE parked_frames (
+  position        INTEGER PRIMARY KEY,
+  part            INTEGER NOT NULL,
+  frame           TEXT    NOT NULL, -- JSON header, on part 0
+  body            BLOB    NOT NULL
+);
+
+-- Sequences that a batch gave up when its app went on: its receipt is that of another.
+CREATE TABLE moved (
+  sequence        INTEGER PRIMARY KEY,
+  target          INTEGER NOT NULL
+);
+
 CREATE TABLE batches (
   batch_id        TEXT    PRIMARY KEY,
   digest          TEXT    NOT NULL,

@@ -95,6 +95,39 @@ export interface ErrorRecord {
   atMs: number;
 }
 
+/** What the ledger knows of a producer's app. */
+export interface AppState {
+  /** Highest epoch among the batches that wait in the buffer. */
+  waiting: bigint | null;
+  /** Bytes of the app's batches, waiting and parked. */
+  bytes: number;
+  /** The app's last epochs, newest first. */
+  recent: readonly RecentEpoch[];
+  parked: ParkedState | null;
+  /** The app leaves the progress map with the next commit. */
+  retiring: boolean;
+}
+
+export interface RecentEpoch {
+  epoch: bigint;
+  digest: string;
+  sequence: number;
+}
+
+/** An epoch that was refused, and what waits behind it. */
+export interface ParkedState extends ErrorRecord {
+  epoch: bigint;
+  sequence: number;
+  /** Batches of later epochs that are kept behind it. */
+  behind: number;
+}
+
+/** A frame of a settled range that ended otherwise than the rest. `parked`: it is kept, out of the buffer. */
+export interface Exception {
+  sequence: number;
+  settlement: Settlement | ({ outcome: 'parked' } & ErrorRecord);
+}
+
 /** How an intent ended. Frames from `first` to `last` leave the buffer in the same transaction. */
 export type Settlement =
   | {
@@ -123,8 +156,8 @@ export interface Ledger {
   seal(intent: Intent, target: number | null): void;
   /** Remembers that `version` is about to be written for the open intent. */
   noteTarget(version: number): void;
-  /** Closes the open intent: frames leave, receipts are filled. */
-  settle(settlement: Settlement): void;
+  /** Closes the open intent: frames leave, receipts are filled; `exceptions` are frames of its range, in order. */
+  settle(settlement: Settlement, exceptions?: readonly Exception[]): void;
   /** Keeps the open intent for another run at `retryMs`. */
   defer(retryMs: number, error: ErrorRecord): void;
   /** Drops frames up to `last` that the table already holds, without an intent. */
@@ -133,6 +166,16 @@ export interface Ledger {
   discard(settlement: Settlement): number;
   /** Takes a new identity: the old one's numbers may have been given out twice. */
   renew(ledgerId: string): void;
+  app(app: string): AppState;
+  /** Apps that are parked or retiring. */
+  heldApps(): string[];
+  /**
+   * Lets a parked app go on: `replacement` takes the place of the refused batch, whose receipt becomes `verdict`; those
+   * behind it follow, under new sequences. Returns the replacement's sequence.
+   */
+  unpark(app: string, replacement: NewFrame, verdict: Settlement, nowMs: number): number;
+  /** Marks an app to leave with the next commit, or takes the mark away. */
+  retire(app: string, retiring: boolean): void;
   know(table: KnownTable | null): void;
   hinted(version: number): void;
   receipt(sequence: number): Receipt | null;

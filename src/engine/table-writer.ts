@@ -338,6 +338,7 @@ export class TableWriter {
       last: range.last,
       rows: range.rows,
       tableUuid: base.metadata['table-uuid'],
+      retire: [],
     };
     ledger.seal(intent, base.version + 1);
     this.#sealed = intent.commitId;

@@ -113,6 +113,7 @@ async function postRows(context: Ctx): Promise<Response> {
   const frame = {
     digest: hex(digest),
     batchId,
+    producer: null,
     schemaId: schema['schema-id'],
     rows: columns.rows,
     partitions: tuples.length,

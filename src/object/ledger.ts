@@ -1,13 +1,13 @@
 import { assert } from '../core/base/assert.ts';
-import { concat } from '../core/base/bytes.ts';
-import { RECEIPTS_MAX, ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
+import { MOVES_MAX, RECEIPTS_MAX } from '../core/base/limits.ts';
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../core/batch/receipt.ts';
 import type {
-  BufferState,
+  AppState,
   CommitRecord,
   ErrorRecord,
+  Exception,
   FrameRange,
   KnownTable,
   Ledger,
@@ -15,28 +15,12 @@ import type {
   OpenIntent,
   Settlement,
 } from '../engine/ports.ts';
-
-/** Header of one frame as stored; the body's place in the group follows from the order of the headers. */
-interface FrameHeader {
-  sequence: number;
-  digest: string;
-  batchId: string | null;
-  schemaId: number;
-  rows: number;
-  partitions: number;
-  bytes: number;
-}
-
-/** One group as remembered in memory: headers, not bodies. */
-interface Group {
-  position: number;
-  parts: number;
-  acceptedMs: number;
-  frames: FrameHeader[];
-}
+import { LedgerApps } from './ledger-apps.ts';
+import { LedgerFrames } from './ledger-frames.ts';
 
 /**
- * The ledger on the object's SQLite. Every statement of the service is in this file and in `migrations/`.
+ * The ledger on the object's SQLite. Every statement of the service is in this file, in `ledger-frames.ts`, in
+ * `ledger-apps.ts` and in `migrations/`.
  *
  * Headers and the few fields of state are mirrored in memory, since an object has its database to itself. Memory is
  * changed only after the transaction went through; what a crash takes, it takes from both.
@@ -44,10 +28,10 @@ interface Group {
 export class SqlLedger implements Ledger {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
-  #groups: Group[] = [];
+  readonly #frames: LedgerFrames;
+  readonly #apps: LedgerApps;
   #row: StateRow;
   #intent: OpenIntent | null;
-  #totals = { frames: 0, rows: 0, bytes: 0 };
 
   /** Reads the ledger, or makes it with `ledgerId` (16 hexadecimal digits) on first use. The schema is migrated. */
   constructor(storage: DurableObjectStorage, ledgerId: string) {
@@ -59,31 +43,9 @@ export class SqlLedger implements Ledger {
       ledgerId,
     );
     this.#row = this.#sql.exec<StateRow>('SELECT * FROM ledger').one();
-    for (const row of this.#sql.exec<HeaderRow>(
-      'SELECT position, part, accepted_ms, frames FROM frame_groups ORDER BY position',
-    )) {
-      if (row.part > 0) this.#groups[this.#groups.length - 1].parts++;
-      else
-        this.#groups.push({
-          position: row.position,
-          parts: 1,
-          acceptedMs: row.accepted_ms,
-          frames: JSON.parse(row.frames),
-        });
-    }
-    this.#count();
-    const open = this.#sql
-      .exec<IntentRow>("SELECT body, targets, failures, retry_ms FROM intents WHERE kind = 'append'")
-      .toArray()[0];
-    this.#intent =
-      open === undefined
-        ? null
-        : {
-            intent: parseIntent(open.body),
-            targets: JSON.parse(open.targets),
-            failures: open.failures,
-            retryMs: open.retry_ms,
-          };
+    this.#frames = new LedgerFrames(storage.sql);
+    this.#apps = new LedgerApps(storage.sql);
+    this.#intent = this.#readIntent();
   }
 
   state(): LedgerState {
@@ -94,7 +56,7 @@ export class SqlLedger implements Ledger {
       lastTimeMs: row.last_time_ms,
       table: row.table_uuid === null ? null : { uuid: row.table_uuid, version: row.table_version ?? 0 },
       hintedVersion: row.hinted_version,
-      buffer: this.#buffer(),
+      buffer: this.#frames.buffer,
       intent: this.#intent,
       lastCommit: row.last_commit === null ? null : (JSON.parse(row.last_commit) as CommitRecord),
       lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as ErrorRecord),
@@ -103,46 +65,15 @@ export class SqlLedger implements Ledger {
 
   accept(frames: readonly NewFrame[], nowMs: number): number {
     assert(frames.length > 0, 'a group has at least one frame');
-    const first = this.#lastSequence() + 1;
-    const headers = frames.map((frame, index): FrameHeader => {
-      const { body, ...header } = frame;
-      return { ...header, sequence: first + index, bytes: body.length };
-    });
-    const body = frames.length === 1 ? frames[0].body : concat(frames.map((frame) => frame.body));
-    const parts = Math.max(1, Math.ceil(body.length / ROW_BLOB_BYTES_MAX));
-    const last = this.#groups[this.#groups.length - 1];
-    const position = last === undefined ? 1 : last.position + last.parts;
-    this.#storage.transactionSync(() => {
-      for (let part = 0; part < parts; part++) {
-        this.#sql.exec(
-          'INSERT INTO frame_groups (position, part, accepted_ms, frames, body) VALUES (?, ?, ?, ?, ?)',
-          position + part,
-          part,
-          nowMs,
-          part === 0 ? JSON.stringify(headers) : '',
-          body.slice(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
-        );
-      }
-      for (const header of headers) {
-        if (header.batchId === null) continue;
-        this.#sql.exec(
-          'INSERT INTO batches (batch_id, digest, sequence, accepted_ms) VALUES (?, ?, ?, ?)',
-          header.batchId,
-          header.digest,
-          header.sequence,
-          nowMs,
-        );
-      }
-    });
-    this.#groups.push({ position, parts, acceptedMs: nowMs, frames: headers });
-    for (const header of headers) this.#add(header);
-    return first;
+    const group = this.#transaction(() => this.#insert(frames, nowMs));
+    this.#frames.remember(group);
+    return group.frames[0].sequence;
   }
 
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
     const taken = { first: 0, last: 0, rows: 0, bytes: 0 };
     let partitions = 0;
-    for (const frame of this.#headers()) {
+    for (const frame of this.#frames.headers()) {
       const fits =
         taken.rows + frame.rows <= bounds.rowsMax &&
         taken.bytes + frame.bytes <= bounds.bytesMax &&
@@ -158,21 +89,7 @@ export class SqlLedger implements Ledger {
   }
 
   frames(first: number, last: number): Frame[] {
-    const frames: Frame[] = [];
-    for (const group of this.#groups) {
-      const from = group.frames[0].sequence;
-      const to = group.frames[group.frames.length - 1].sequence;
-      if (to < first || from > last) continue;
-      const body = this.#body(group);
-      let at = 0;
-      for (const header of group.frames) {
-        const { bytes, ...rest } = header;
-        if (header.sequence >= first && header.sequence <= last)
-          frames.push({ ...rest, body: body.subarray(at, at + bytes) });
-        at += bytes;
-      }
-    }
-    return frames;
+    return this.#frames.read(first, last);
   }
 
   seal(intent: Intent, target: number | null): void {
@@ -198,9 +115,9 @@ export class SqlLedger implements Ledger {
     open.targets = targets;
   }
 
-  settle(settlement: Settlement): void {
+  settle(settlement: Settlement, exceptions: readonly Exception[] = []): void {
     const { intent } = this.#open();
-    this.#leave(intent.first, intent.last, settlement, true);
+    this.#leave(intent.first, intent.last, settlement, { intent, exceptions });
     this.#intent = null;
   }
 
@@ -218,28 +135,65 @@ export class SqlLedger implements Ledger {
 
   forget(last: number, settlement: Settlement): void {
     assert(this.#intent === null, 'frames of an open intent leave with it');
-    const first = this.#groups[0]?.frames[0].sequence;
-    if (first === undefined || first > last) return;
-    this.#leave(first, last, settlement, false);
+    const range = this.#frames.range;
+    if (range === null || range.first > last) return;
+    this.#leave(range.first, last, settlement, null);
   }
 
   discard(settlement: Settlement): number {
-    const { rows } = this.#buffer();
-    const first = this.#groups[0]?.frames[0].sequence;
-    if (first === undefined) {
+    const { rows } = this.#frames.buffer;
+    const range = this.#frames.range;
+    if (range !== null) this.#leave(range.first, range.last, settlement, null);
+    const parked = this.#transaction(() => {
       this.#sql.exec('DELETE FROM intents');
-    } else {
-      this.#leave(first, this.#lastSequence(), settlement, true);
-    }
+      const headers = this.#apps.clear();
+      for (const { sequence } of headers) this.#writeReceipt(sequence, sequence, settlement);
+      return headers;
+    });
     this.#intent = null;
-    return rows;
+    return parked.reduce((sum, header) => sum + header.rows, rows);
   }
 
   renew(ledgerId: string): void {
-    const earlier = JSON.stringify([...this.#earlier(), { ledgerId: this.#row.ledger_id, last: this.#lastSequence() }]);
+    const earlier = JSON.stringify(this.#identities());
     this.#sql.exec('UPDATE ledger SET ledger_id = ?, earlier_ids = ?', ledgerId, earlier);
     this.#row.ledger_id = ledgerId;
     this.#row.earlier_ids = earlier;
+  }
+
+  app(name: string): AppState {
+    let waiting: bigint | null = null;
+    const { bytes, ...state } = this.#apps.state(name);
+    let held = bytes;
+    for (const { producer, bytes: own } of this.#frames.headers()) {
+      if (producer?.app !== name) continue;
+      held += own;
+      if (waiting === null || producer.epoch > waiting) waiting = producer.epoch;
+    }
+    return { ...state, waiting, bytes: held };
+  }
+
+  heldApps(): string[] {
+    return this.#apps.held();
+  }
+
+  unpark(app: string, replacement: NewFrame, verdict: Settlement, nowMs: number): number {
+    const group = this.#transaction(() => {
+      const [refused, ...behind] = this.#apps.unpark(app);
+      const inserted = this.#insert([replacement, ...behind], nowMs);
+      if (refused !== undefined) this.#writeReceipt(refused.sequence, refused.sequence, verdict);
+      behind.forEach((frame, index) => {
+        const target = inserted.frames[index + 1].sequence;
+        this.#sql.exec('INSERT INTO moved (sequence, target) VALUES (?, ?)', frame.sequence, target);
+      });
+      return inserted;
+    });
+    this.#frames.remember(group);
+    return group.frames[0].sequence;
+  }
+
+  retire(app: string, retiring: boolean): void {
+    this.#transaction(() => this.#apps.retire(app, retiring));
   }
 
   know(table: KnownTable | null): void {
@@ -258,28 +212,17 @@ export class SqlLedger implements Ledger {
   }
 
   receipt(sequence: number): Receipt | null {
-    if (sequence > this.#lastSequence()) return null;
-    const row = this.#sql
-      .exec<ReceiptRow>(
-        'SELECT first_sequence, receipt FROM receipts WHERE last_sequence >= ? ORDER BY last_sequence LIMIT 1',
-        sequence,
-      )
-      .toArray()[0];
-    if (row !== undefined && row.first_sequence <= sequence) return JSON.parse(row.receipt) as Receipt;
-    for (const frame of this.#headers()) if (frame.sequence === sequence) return { state: 'buffered' };
+    let at = sequence;
+    for (let move = 0; move <= MOVES_MAX; move++) {
+      const moved = this.#sql.exec<{ target: number }>('SELECT target FROM moved WHERE sequence = ?', at).toArray()[0];
+      if (moved === undefined) return this.#receiptAt(at);
+      at = moved.target;
+    }
     return null;
   }
 
   gave(ledgerId: string, sequence: number): boolean {
-    return gaveNumber(
-      [...this.#earlier(), { ledgerId: this.#row.ledger_id, last: this.#lastSequence() }],
-      ledgerId,
-      sequence,
-    );
-  }
-
-  #earlier(): Identity[] {
-    return JSON.parse(this.#row.earlier_ids) as Identity[];
+    return gaveNumber(this.#identities(), ledgerId, sequence);
   }
 
   batch(batchId: string): { sequence: number; digest: string } | null {
@@ -306,77 +249,62 @@ export class SqlLedger implements Ledger {
         RECEIPTS_MAX,
         most,
       ).rowsWritten;
-      return batches + receipts;
+      // A move is of use as long as the receipt it leads to.
+      const moves = this.#sql.exec(
+        `DELETE FROM moved WHERE sequence IN (
+           SELECT sequence FROM moved WHERE target < (SELECT min(first_sequence) FROM receipts) LIMIT ?)`,
+        most,
+      ).rowsWritten;
+      return batches + receipts + moves;
     });
   }
 
-  /** Drops the frames of a range and writes its receipt, in one transaction; `closing` ends the open intent with it. */
-  #leave(first: number, last: number, settlement: Settlement, closing: boolean): void {
-    const kept: Group[] = [];
-    const gone: Group[] = [];
-    let split: { group: Group; keep: FrameHeader[] } | null = null;
-    for (const group of this.#groups) {
-      const keep = group.frames.filter((frame) => frame.sequence > last);
-      if (keep.length === group.frames.length) kept.push(group);
-      else if (keep.length === 0) gone.push(group);
-      else split = { group, keep };
-    }
-    const receipt: Receipt =
-      settlement.outcome === 'committed'
-        ? {
-            state: 'committed',
-            snapshotId: settlement.snapshotId?.toString() ?? null,
-            version: settlement.version,
-            committedMs: settlement.committedMs,
-          }
-        : { state: 'refused', type: settlement.type, message: settlement.message, atMs: settlement.atMs };
-    const settledMs = settlement.outcome === 'committed' ? settlement.committedMs : settlement.atMs;
-    const row = { ...this.#row, floor_sequence: Math.max(this.#row.floor_sequence, last) };
-    if (settlement.outcome === 'committed') {
-      const commit: CommitRecord = {
-        snapshotId: settlement.snapshotId?.toString() ?? null,
-        version: settlement.version,
-        committedMs: settlement.committedMs,
-        rows: settlement.rows,
-      };
-      row.last_commit = JSON.stringify(commit);
-      row.table_uuid = settlement.tableUuid;
-      row.table_version = Math.max(
-        row.table_uuid === this.#row.table_uuid ? (row.table_version ?? 0) : 0,
-        settlement.version,
-      );
-    } else {
-      const error: ErrorRecord = { type: settlement.type, message: settlement.message, atMs: settlement.atMs };
-      row.last_error = JSON.stringify(error);
-    }
-    const rest = split === null ? null : this.#splitBody(split.group, split.keep);
-    this.#storage.transactionSync(() => {
-      // Groups leave from the oldest on, so one range delete does it.
-      const newest = split?.group ?? gone[gone.length - 1];
-      if (newest !== undefined) {
-        this.#sql.exec('DELETE FROM frame_groups WHERE position < ?', newest.position + newest.parts);
-      }
-      if (split !== null && rest !== null) {
-        const parts = Math.max(1, Math.ceil(rest.length / ROW_BLOB_BYTES_MAX));
-        for (let part = 0; part < parts; part++) {
-          this.#sql.exec(
-            'INSERT INTO frame_groups (position, part, accepted_ms, frames, body) VALUES (?, ?, ?, ?, ?)',
-            split.group.position + part,
-            part,
-            split.group.acceptedMs,
-            part === 0 ? JSON.stringify(split.keep) : '',
-            rest.slice(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
-          );
-        }
-      }
+  /** Writes a group behind the last one; memory is the caller's to change once the transaction went through. */
+  #insert(frames: readonly NewFrame[], nowMs: number) {
+    const group = this.#frames.insert(frames, this.#lastSequence() + 1, nowMs);
+    for (const { batchId, digest, sequence } of group.frames) {
+      if (batchId === null) continue;
       this.#sql.exec(
-        'INSERT OR REPLACE INTO receipts (last_sequence, first_sequence, settled_ms, receipt) VALUES (?, ?, ?, ?)',
-        last,
-        first,
-        settledMs,
-        JSON.stringify(receipt),
+        'INSERT OR REPLACE INTO batches (batch_id, digest, sequence, accepted_ms) VALUES (?, ?, ?, ?)',
+        batchId,
+        digest,
+        sequence,
+        nowMs,
       );
-      if (closing) this.#sql.exec("DELETE FROM intents WHERE kind = 'append'");
+    }
+    this.#apps.accepted(group.frames);
+    return group;
+  }
+
+  /** Drops the frames of a range and writes its receipts, in one transaction; `closing` ends the open intent with it. */
+  #leave(
+    first: number,
+    last: number,
+    settlement: Settlement,
+    closing: { intent: Intent; exceptions: readonly Exception[] } | null,
+  ): void {
+    const row = stateAfter(this.#row, last, settlement);
+    const removal = this.#frames.removal(last);
+    const exceptions = closing?.exceptions ?? [];
+    const parked = exceptions.flatMap(({ sequence, settlement: other }) =>
+      other.outcome === 'parked'
+        ? this.frames(sequence, sequence).map((frame) => ({ frame, error: errorOf(other) }))
+        : [],
+    );
+    const rest = this.#transaction(() => {
+      const written = this.#frames.remove(removal);
+      let from = first;
+      for (const { sequence, settlement: other } of exceptions) {
+        if (sequence > from) this.#writeReceipt(from, sequence - 1, settlement);
+        this.#writeReceipt(sequence, sequence, other);
+        from = sequence + 1;
+      }
+      if (from <= last) this.#writeReceipt(from, last, settlement);
+      for (const { frame, error } of parked) this.#apps.park(frame, error);
+      if (closing !== null) {
+        this.#sql.exec("DELETE FROM intents WHERE kind = 'append'");
+        if (settlement.outcome === 'committed') this.#apps.left(closing.intent.retire);
+      }
       this.#sql.exec(
         'UPDATE ledger SET floor_sequence = ?, table_uuid = ?, table_version = ?, last_commit = ?, last_error = ?',
         row.floor_sequence,
@@ -385,65 +313,93 @@ export class SqlLedger implements Ledger {
         row.last_commit,
         row.last_error,
       );
+      return written;
     });
     this.#row = row;
-    this.#groups =
-      split === null || rest === null
-        ? kept
-        : [
-            { ...split.group, parts: Math.max(1, Math.ceil(rest.length / ROW_BLOB_BYTES_MAX)), frames: split.keep },
-            ...kept,
-          ];
-    this.#count();
+    this.#frames.forget(removal, rest);
   }
 
-  #count(): void {
-    this.#totals = { frames: 0, rows: 0, bytes: 0 };
-    for (const header of this.#headers()) this.#add(header);
+  /** Runs a step; what it changed in memory of the apps is read anew when it fails. */
+  #transaction<T>(step: () => T): T {
+    try {
+      return this.#storage.transactionSync(step);
+    } catch (error) {
+      this.#apps.load();
+      throw error;
+    }
   }
 
-  #add(header: FrameHeader): void {
-    this.#totals.frames++;
-    this.#totals.rows += header.rows;
-    this.#totals.bytes += header.bytes;
+  #writeReceipt(first: number, last: number, settlement: Exception['settlement']): void {
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO receipts (last_sequence, first_sequence, settled_ms, receipt) VALUES (?, ?, ?, ?)',
+      last,
+      first,
+      settlement.outcome === 'committed' ? settlement.committedMs : settlement.atMs,
+      JSON.stringify(receiptOf(settlement)),
+    );
   }
 
-  /** The bodies of the frames that stay when a group is cut in two; they are the group's last ones. */
-  #splitBody(group: Group, keep: readonly FrameHeader[]): Uint8Array {
-    const body = this.#body(group);
-    const bytes = keep.reduce((sum, frame) => sum + frame.bytes, 0);
-    return body.subarray(body.length - bytes);
-  }
-
-  #body(group: Group): Uint8Array {
-    const parts = this.#sql
-      .exec<{ body: ArrayBuffer }>(
-        'SELECT body FROM frame_groups WHERE position >= ? AND position < ? ORDER BY position',
-        group.position,
-        group.position + group.parts,
+  #receiptAt(sequence: number): Receipt | null {
+    if (sequence > this.#lastSequence()) return null;
+    const row = this.#sql
+      .exec<ReceiptRow>(
+        'SELECT first_sequence, receipt FROM receipts WHERE last_sequence >= ? ORDER BY last_sequence LIMIT 1',
+        sequence,
       )
-      .toArray();
-    const arrays = parts.map((part) => new Uint8Array(part.body));
-    return arrays.length === 1 ? arrays[0] : concat(arrays);
+      .toArray()[0];
+    if (row !== undefined && row.first_sequence <= sequence) return JSON.parse(row.receipt) as Receipt;
+    const range = this.#frames.range;
+    return range !== null && sequence >= range.first ? { state: 'buffered' } : null;
   }
 
-  *#headers(): Generator<FrameHeader> {
-    for (const group of this.#groups) yield* group.frames;
+  #readIntent(): OpenIntent | null {
+    const row = this.#sql
+      .exec<IntentRow>("SELECT body, targets, failures, retry_ms FROM intents WHERE kind = 'append'")
+      .toArray()[0];
+    if (row === undefined) return null;
+    const { body, targets, failures, retry_ms } = row;
+    return { intent: parseIntent(body), targets: JSON.parse(targets), failures, retryMs: retry_ms };
+  }
+
+  #identities(): Identity[] {
+    const earlier = JSON.parse(this.#row.earlier_ids) as Identity[];
+    return [...earlier, { ledgerId: this.#row.ledger_id, last: this.#lastSequence() }];
   }
 
   #lastSequence(): number {
-    const last = this.#groups[this.#groups.length - 1];
-    return last === undefined ? this.#row.floor_sequence : last.frames[last.frames.length - 1].sequence;
-  }
-
-  #buffer(): BufferState {
-    return { ...this.#totals, oldestMs: this.#groups[0]?.acceptedMs ?? null };
+    return this.#frames.range?.last ?? this.#row.floor_sequence;
   }
 
   #open(): OpenIntent {
     assert(this.#intent !== null, 'an append intent is open');
     return this.#intent;
   }
+}
+
+/** The state row once the frames up to `last` are settled. */
+function stateAfter(row: StateRow, last: number, settlement: Settlement): StateRow {
+  const after = { ...row, floor_sequence: Math.max(row.floor_sequence, last) };
+  if (settlement.outcome === 'refused') return { ...after, last_error: JSON.stringify(errorOf(settlement)) };
+  const { version, committedMs, rows, tableUuid } = settlement;
+  const commit: CommitRecord = { snapshotId: settlement.snapshotId?.toString() ?? null, version, committedMs, rows };
+  const known = tableUuid === row.table_uuid ? (row.table_version ?? 0) : 0;
+  return {
+    ...after,
+    last_commit: JSON.stringify(commit),
+    table_uuid: tableUuid,
+    table_version: Math.max(known, version),
+  };
+}
+
+/** What a settlement leaves for whoever asks. */
+function receiptOf(settlement: Exception['settlement']): Receipt {
+  if (settlement.outcome !== 'committed') return { state: settlement.outcome, ...errorOf(settlement) };
+  const { version, committedMs } = settlement;
+  return { state: 'committed', snapshotId: settlement.snapshotId?.toString() ?? null, version, committedMs };
+}
+
+function errorOf({ type, message, atMs }: ErrorRecord): ErrorRecord {
+  return { type, message, atMs };
 }
 
 // Type aliases, not interfaces: the driver wants an index signature, which an alias has implicitly.
@@ -458,6 +414,5 @@ type StateRow = {
   last_commit: string | null;
   last_error: string | null;
 };
-type HeaderRow = { position: number; part: number; accepted_ms: number; frames: string };
 type IntentRow = { body: string; targets: string; failures: number; retry_ms: number };
 type ReceiptRow = { first_sequence: number; receipt: string };

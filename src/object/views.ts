@@ -111,6 +111,7 @@ export function receiptView(id: string, receipt: Receipt): ReceiptView {
         committed_ms: receipt.committedMs,
       };
     case 'refused':
-      return { receipt: id, state: 'refused', type: receipt.type, message: receipt.message };
+    case 'parked':
+      return { receipt: id, state: receipt.state, type: receipt.type, message: receipt.message };
   }
 }

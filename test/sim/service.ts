@@ -131,6 +131,7 @@ export class Service {
     return {
       digest: hex(codecs.digest([body])),
       batchId,
+      producer: null,
       schemaId: schema['schema-id'],
       rows: columns.rows,
       partitions: partitionRows(columns, defaultSpec(metadata)).tuples.length,

@@ -1,14 +1,18 @@
+import { EPOCH_WINDOW } from '../../src/core/base/limits.ts';
 import type { Frame, NewFrame } from '../../src/core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../../src/core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../../src/core/batch/receipt.ts';
 import type {
+  AppState,
   CommitRecord,
   ErrorRecord,
+  Exception,
   FrameRange,
   KnownTable,
   Ledger,
   LedgerState,
   OpenIntent,
+  RecentEpoch,
   Settlement,
 } from '../../src/engine/ports.ts';
 
@@ -30,6 +34,9 @@ interface Durable {
   batches: [string, { sequence: number; digest: string; acceptedMs: number }][];
   lastCommit: CommitRecord | null;
   lastError: ErrorRecord | null;
+  apps: [string, { recent: RecentEpoch[]; parked: ({ epoch: bigint } & ErrorRecord) | null; retiring: boolean }][];
+  parked: Held[];
+  moved: [number, number][];
 }
 
 /** Called around each step that changes the ledger; throwing in `before` means that the step did not happen. */
@@ -55,6 +62,9 @@ export class SimLedger implements Ledger {
       batches: [],
       lastCommit: null,
       lastError: null,
+      apps: [],
+      parked: [],
+      moved: [],
     };
   }
 
@@ -94,16 +104,77 @@ export class SimLedger implements Ledger {
   }
 
   accept(frames: readonly NewFrame[], nowMs: number): number {
-    return this.#step('accept', (it) => {
-      const first = this.#lastSequence() + 1;
-      frames.forEach((frame, index) => {
-        const sequence = first + index;
-        it.frames.push({ ...frame, sequence, acceptedMs: nowMs });
-        if (frame.batchId !== null) {
-          it.batches.push([frame.batchId, { sequence, digest: frame.digest, acceptedMs: nowMs }]);
-        }
+    return this.#step('accept', () => this.#insert(frames, nowMs));
+  }
+
+  #insert(frames: readonly NewFrame[], nowMs: number): number {
+    const it = this.#durable;
+    const first = this.#lastSequence() + 1;
+    frames.forEach((frame, index) => {
+      const sequence = first + index;
+      const { digest, producer, batchId } = frame;
+      it.frames.push({ ...frame, sequence, acceptedMs: nowMs });
+      if (batchId !== null) {
+        it.batches = it.batches.filter(([id]) => id !== batchId);
+        it.batches.push([batchId, { sequence, digest, acceptedMs: nowMs }]);
+      }
+      if (producer === null) return;
+      const app = this.#appOf(producer.app);
+      const others = app.recent.filter(({ epoch }) => epoch !== producer.epoch);
+      app.recent = [{ epoch: producer.epoch, digest, sequence }, ...others].slice(0, EPOCH_WINDOW);
+    });
+    return first;
+  }
+
+  #appOf(name: string) {
+    const { apps } = this.#durable;
+    let found = apps.find(([app]) => app === name);
+    if (found === undefined) {
+      found = [name, { recent: [], parked: null, retiring: false }];
+      apps.push(found);
+    }
+    return found[1];
+  }
+
+  app(name: string): AppState {
+    const it = this.#durable;
+    const known = it.apps.find(([app]) => app === name)?.[1];
+    const of = (frames: readonly Held[]) => frames.filter((frame) => frame.producer?.app === name);
+    const waiting = of(it.frames).map((frame) => frame.producer?.epoch ?? 0n);
+    const parked = of(it.parked);
+    return {
+      waiting: waiting.length === 0 ? null : waiting.reduce((a, b) => (a > b ? a : b)),
+      bytes: [...of(it.frames), ...parked].reduce((sum, frame) => sum + frame.body.length, 0),
+      recent: known?.recent ?? [],
+      retiring: known?.retiring ?? false,
+      parked:
+        known === undefined || known.parked === null
+          ? null
+          : { ...known.parked, sequence: parked[0]?.sequence ?? 0, behind: Math.max(0, parked.length - 1) },
+    };
+  }
+
+  heldApps(): string[] {
+    return this.#durable.apps.filter(([, app]) => app.parked !== null || app.retiring).map(([name]) => name);
+  }
+
+  unpark(name: string, replacement: NewFrame, verdict: Settlement, nowMs: number): number {
+    return this.#step('unpark', (it) => {
+      const [refused, ...behind] = it.parked.filter((frame) => frame.producer?.app === name);
+      it.parked = it.parked.filter((frame) => frame.producer?.app !== name);
+      this.#appOf(name).parked = null;
+      const first = this.#insert([replacement, ...behind.map(({ acceptedMs: _, ...frame }) => frame)], nowMs);
+      if (refused !== undefined) this.#writeReceipt(refused.sequence, refused.sequence, verdict);
+      behind.forEach((frame, index) => {
+        it.moved.push([frame.sequence, first + 1 + index]);
       });
       return first;
+    });
+  }
+
+  retire(name: string, retiring: boolean): void {
+    this.#step('retire', () => {
+      this.#appOf(name).retiring = retiring;
     });
   }
 
@@ -145,10 +216,11 @@ export class SimLedger implements Ledger {
     this.#step('noteTarget', () => targets.push(version));
   }
 
-  settle(settlement: Settlement): void {
-    const { first, last } = parseIntent(this.#open().body);
+  settle(settlement: Settlement, exceptions: readonly Exception[] = []): void {
+    const { first, last, retire } = parseIntent(this.#open().body);
     this.#step('settle', (it) => {
-      this.#leave(first, last, settlement);
+      this.#leave(first, last, settlement, exceptions);
+      if (settlement.outcome === 'committed') it.apps = it.apps.filter(([app]) => !retire.includes(app));
       it.intent = null;
     });
   }
@@ -171,11 +243,15 @@ export class SimLedger implements Ledger {
   discard(settlement: Settlement): number {
     const { rows } = this.state().buffer;
     const first = this.#durable.frames[0]?.sequence;
+    const parked = this.#durable.parked;
     this.#step('discard', (it) => {
       if (first !== undefined) this.#leave(first, this.#lastSequence(), settlement);
+      for (const { sequence } of parked) this.#writeReceipt(sequence, sequence, settlement);
+      it.parked = [];
+      it.apps = [];
       it.intent = null;
     });
-    return rows;
+    return parked.reduce((sum, frame) => sum + frame.rows, rows);
   }
 
   renew(ledgerId: string): void {
@@ -201,6 +277,8 @@ export class SimLedger implements Ledger {
 
   receipt(sequence: number): Receipt | null {
     const it = this.#durable;
+    const moved = it.moved.find(([from]) => from === sequence);
+    if (moved !== undefined) return this.receipt(moved[1]);
     const settled = it.receipts.find(({ first, last }) => first <= sequence && sequence <= last);
     if (settled !== undefined) return settled.receipt;
     return it.frames.some((frame) => frame.sequence === sequence) ? { state: 'buffered' } : null;
@@ -235,12 +313,40 @@ export class SimLedger implements Ledger {
     return result;
   }
 
-  #leave(first: number, last: number, settlement: Settlement): void {
+  #leave(first: number, last: number, settlement: Settlement, exceptions: readonly Exception[] = []): void {
     const it = this.#durable;
+    for (const { sequence, settlement: other } of exceptions) {
+      const frame = it.frames.find((one) => one.sequence === sequence);
+      if (other.outcome !== 'parked' || frame?.producer == null) continue;
+      const { type, message, atMs } = other;
+      this.#appOf(frame.producer.app).parked ??= { epoch: frame.producer.epoch, type, message, atMs };
+      it.parked.push(frame);
+    }
+    let from = first;
+    for (const { sequence, settlement: other } of exceptions) {
+      if (sequence > from) this.#writeReceipt(from, sequence - 1, settlement);
+      this.#writeReceipt(sequence, sequence, other);
+      from = sequence + 1;
+    }
+    if (from <= last) this.#writeReceipt(from, last, settlement);
     it.frames = it.frames.filter((frame) => frame.sequence > last);
     it.floor = Math.max(it.floor, last);
+    if (settlement.outcome === 'refused') {
+      const { type, message, atMs } = settlement;
+      it.lastError = { type, message, atMs };
+      return;
+    }
+    const { version, committedMs, rows, tableUuid } = settlement;
+    it.lastCommit = { snapshotId: settlement.snapshotId?.toString() ?? null, version, committedMs, rows };
+    const known = it.table?.uuid === tableUuid ? it.table.version : 0;
+    it.table = { uuid: tableUuid, version: Math.max(known, version) };
+  }
+
+  #writeReceipt(first: number, last: number, settlement: Exception['settlement']): void {
+    const it = this.#durable;
+    it.receipts = it.receipts.filter((receipt) => receipt.last !== last);
     if (settlement.outcome === 'committed') {
-      const { version, committedMs, rows, tableUuid } = settlement;
+      const { version, committedMs } = settlement;
       const snapshotId = settlement.snapshotId?.toString() ?? null;
       it.receipts.push({
         first,
@@ -248,13 +354,9 @@ export class SimLedger implements Ledger {
         atMs: committedMs,
         receipt: { state: 'committed', snapshotId, version, committedMs },
       });
-      it.lastCommit = { snapshotId, version, committedMs, rows };
-      const known = it.table?.uuid === tableUuid ? it.table.version : 0;
-      it.table = { uuid: tableUuid, version: Math.max(known, version) };
     } else {
-      const { type, message, atMs } = settlement;
-      it.receipts.push({ first, last, atMs, receipt: { state: 'refused', type, message, atMs } });
-      it.lastError = { type, message, atMs };
+      const { outcome, type, message, atMs } = settlement;
+      it.receipts.push({ first, last, atMs, receipt: { state: outcome, type, message, atMs } });
     }
   }
 

@@ -12,6 +12,7 @@ function frame(rows: number, options: Partial<NewFrame> = {}): NewFrame {
   return {
     digest: `d${rows}`,
     batchId: null,
+    producer: null,
     schemaId: 0,
     rows,
     partitions: 1,
@@ -32,6 +33,7 @@ function intent(first: number, last: number, options: Partial<Intent> = {}): Int
     last,
     rows: 1,
     tableUuid: 'u-1',
+    retire: [],
     ...options,
   };
 }

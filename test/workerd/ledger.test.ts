@@ -27,6 +27,7 @@ describe('SQL ledger: what it costs', () => {
       const frames = Array.from({ length: 100 }, () => ({
         digest: 'd',
         batchId: null,
+        producer: null,
         schemaId: 0,
         rows: 1,
         partitions: 1,

@@ -1,3 +1,11 @@
+/** Whose batch it is and which one, in the producer's own strictly increasing numbers. */
+export interface Producer {
+  app: string;
+  epoch: bigint;
+  /** Any higher epoch is next (Delta's txn); else only the last + 1. */
+  sparse: boolean;
+}
+
 /** One accepted batch as the ledger keeps it. */
 export interface Frame {
   /** Given by the ledger at accept, one more than the batch before: the own app's epoch. */
@@ -6,8 +14,11 @@ export interface Frame {
   digest: string;
   /** The producer's name for the batch, when it gave one. */
   batchId: string | null;
+  /** The producer's progress, when it keeps one in the table. */
+  producer: Producer | null;
   /** Schema of the table that the columns were made for. */
   schemaId: number;
+  /** 0 for a batch that only moves progress on (a skipped epoch, a retired app). */
   rows: number;
   /** Partitions the batch falls into, under the spec it was admitted with. */
   partitions: number;

@@ -19,6 +19,8 @@ export interface Intent {
   last: number;
   rows: number;
   tableUuid: string;
+  /** Apps that leave the progress map with this commit. */
+  retire: string[];
 }
 
 /** Text for the ledger. */

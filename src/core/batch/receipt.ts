@@ -3,7 +3,9 @@ export type Receipt =
   | { state: 'buffered' }
   /** `snapshotId` is null when the snapshot had expired before this ledger learnt of the commit. */
   | { state: 'committed'; snapshotId: string | null; version: number; committedMs: number }
-  | { state: 'refused'; type: string; message: string; atMs: number };
+  | { state: 'refused'; type: string; message: string; atMs: number }
+  /** Kept, but held up until the owner of its app skips or replaces the epoch that was refused. */
+  | { state: 'parked'; type: string; message: string; atMs: number };
 
 /** An identity of a ledger and the highest number it gave; the numbers of the next one go on from there. */
 export interface Identity {

@@ -40,6 +40,7 @@ describe('intent', () => {
     last: 2,
     rows: 3,
     tableUuid: 'u',
+    retire: [],
   };
 
   test('intent: comes back from its text as it was', () => {

@@ -1,0 +1,160 @@
+import { concat } from '../core/base/bytes.ts';
+import { ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
+import type { Frame, NewFrame } from '../core/batch/frame.ts';
+import type { BufferState } from '../engine/ports.ts';
+import { type FrameHeader, parseHeaders, serializeHeaders } from './frame-header.ts';
+
+/** One group as remembered in memory: headers, not bodies. */
+export interface Group {
+  position: number;
+  parts: number;
+  acceptedMs: number;
+  frames: FrameHeader[];
+}
+
+/** What a removal leaves of the groups: nothing of some, the end of at most one. */
+export interface Removal {
+  kept: Group[];
+  /** Groups up to here leave the table. */
+  below: number;
+  rest: { group: Group; body: Uint8Array } | null;
+}
+
+/**
+ * The buffered frames: rows of groups, headers mirrored in memory. Writing and remembering are apart: what a transaction
+ * wrote is remembered once it went through.
+ */
+export class LedgerFrames {
+  readonly #sql: SqlStorage;
+  #groups: Group[] = [];
+  #totals = { frames: 0, rows: 0, bytes: 0 };
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    const rows = sql.exec<GroupRow>('SELECT position, part, accepted_ms, frames FROM frame_groups ORDER BY position');
+    for (const { position, part, accepted_ms, frames } of rows) {
+      if (part > 0) this.#groups[this.#groups.length - 1].parts++;
+      else this.#groups.push({ position, parts: 1, acceptedMs: accepted_ms, frames: parseHeaders(frames) });
+    }
+    this.#count();
+  }
+
+  get buffer(): BufferState {
+    return { ...this.#totals, oldestMs: this.#groups[0]?.acceptedMs ?? null };
+  }
+
+  /** Oldest and newest sequence; null while there are no frames. */
+  get range(): { first: number; last: number } | null {
+    const last = this.#groups[this.#groups.length - 1];
+    if (last === undefined) return null;
+    return { first: this.#groups[0].frames[0].sequence, last: last.frames[last.frames.length - 1].sequence };
+  }
+
+  *headers(): Generator<FrameHeader> {
+    for (const group of this.#groups) yield* group.frames;
+  }
+
+  /** Frames of a range, in order. */
+  read(first: number, last: number): Frame[] {
+    const frames: Frame[] = [];
+    for (const group of this.#groups) {
+      const from = group.frames[0].sequence;
+      const to = group.frames[group.frames.length - 1].sequence;
+      if (to < first || from > last) continue;
+      const body = this.#body(group);
+      let at = 0;
+      for (const { bytes, ...header } of group.frames) {
+        if (header.sequence >= first && header.sequence <= last) {
+          frames.push({ ...header, body: body.subarray(at, at + bytes) });
+        }
+        at += bytes;
+      }
+    }
+    return frames;
+  }
+
+  /** Writes frames as one group, numbered from `first`. */
+  insert(frames: readonly NewFrame[], first: number, nowMs: number): Group {
+    const headers = frames.map((frame, index): FrameHeader => {
+      const { body, ...header } = frame;
+      return { ...header, sequence: first + index, bytes: body.length };
+    });
+    const body = frames.length === 1 ? frames[0].body : concat(frames.map((frame) => frame.body));
+    const last = this.#groups[this.#groups.length - 1];
+    const position = last === undefined ? 1 : last.position + last.parts;
+    return this.#write({ position, parts: 0, acceptedMs: nowMs, frames: headers }, body);
+  }
+
+  remember(group: Group): void {
+    this.#groups.push(group);
+    for (const header of group.frames) this.#add(header);
+  }
+
+  /** What goes and what stays when every frame up to `last` leaves. Reads the body of a group that is cut in two. */
+  removal(last: number): Removal {
+    const removal: Removal = { kept: [], below: 0, rest: null };
+    for (const group of this.#groups) {
+      const keep = group.frames.filter((frame) => frame.sequence > last);
+      if (keep.length === group.frames.length) {
+        removal.kept.push(group);
+        continue;
+      }
+      removal.below = group.position + group.parts;
+      if (keep.length === 0) continue;
+      const body = this.#body(group);
+      const bytes = keep.reduce((sum, frame) => sum + frame.bytes, 0);
+      removal.rest = { group: { ...group, frames: keep }, body: body.subarray(body.length - bytes) };
+    }
+    return removal;
+  }
+
+  /** Groups leave from the oldest on, so one range delete does it; the rest of a cut group is written again. */
+  remove({ below, rest }: Removal): Group | null {
+    this.#sql.exec('DELETE FROM frame_groups WHERE position < ?', below);
+    return rest === null ? null : this.#write(rest.group, rest.body);
+  }
+
+  forget({ kept }: Removal, rest: Group | null): void {
+    this.#groups = rest === null ? kept : [rest, ...kept];
+    this.#count();
+  }
+
+  #write(group: Group, body: Uint8Array): Group {
+    const parts = Math.max(1, Math.ceil(body.length / ROW_BLOB_BYTES_MAX));
+    for (let part = 0; part < parts; part++) {
+      this.#sql.exec(
+        'INSERT INTO frame_groups (position, part, accepted_ms, frames, body) VALUES (?, ?, ?, ?, ?)',
+        group.position + part,
+        part,
+        group.acceptedMs,
+        part === 0 ? serializeHeaders(group.frames) : '',
+        body.slice(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
+      );
+    }
+    return { ...group, parts };
+  }
+
+  #body({ position, parts }: Group): Uint8Array {
+    const rows = this.#sql
+      .exec<{ body: ArrayBuffer }>(
+        'SELECT body FROM frame_groups WHERE position >= ? AND position < ? ORDER BY position',
+        position,
+        position + parts,
+      )
+      .toArray();
+    return rows.length === 1 ? new Uint8Array(rows[0].body) : concat(rows.map((row) => new Uint8Array(row.body)));
+  }
+
+  #count(): void {
+    this.#totals = { frames: 0, rows: 0, bytes: 0 };
+    for (const header of this.headers()) this.#add(header);
+  }
+
+  #add(header: FrameHeader): void {
+    this.#totals.frames++;
+    this.#totals.rows += header.rows;
+    this.#totals.bytes += header.bytes;
+  }
+}
+
+type GroupRow = { position: number; part: number; accepted_ms: number; frames: string };
