@@ -187,6 +187,94 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
     });
   });
 
+  describe(`${name}: apps`, () => {
+    const of = (app: string, epoch: bigint, rows = 1) => frame(rows, { producer: { app, epoch, sparse: false } });
+    const parked = { outcome: 'parked' as const, type: 'incompatible-type', message: 'm', atMs: 50 };
+
+    it('app: recent epochs and what waits, newest first, 64-bit, a bounded window', (host) => {
+      const ledger = host.open();
+      expect(ledger.app('a')).toEqual({ waiting: null, bytes: 0, recent: [], parked: null, retiring: false });
+      ledger.accept([of('a', 9007199254740993n), of('b', 1n)], 100);
+      for (let epoch = 1n; epoch <= 70n; epoch++) ledger.accept([of('a', 9007199254740993n + epoch)], 100);
+      const state = host.open().app('a');
+      expect(state.waiting).toBe(9007199254741063n);
+      expect(state.recent).toHaveLength(64);
+      expect(state.recent[0]).toEqual({ epoch: 9007199254741063n, digest: 'd1', sequence: 72 });
+      expect(state.bytes).toBe(710);
+    });
+
+    it('settle: exceptions have receipts of their own, parked frames are kept out of the buffer', (host) => {
+      const ledger = host.open();
+      ledger.accept([of('a', 1n), of('b', 5n), of('b', 6n), of('a', 2n)], 100);
+      ledger.seal(intent(1, 4), 2);
+      ledger.settle(committed(), [
+        { sequence: 2, settlement: parked },
+        { sequence: 3, settlement: { ...parked, type: 'app-parked' } },
+      ]);
+      const again = host.open();
+      expect([1, 2, 3, 4].map((sequence) => again.receipt(sequence)?.state)).toEqual([
+        'committed',
+        'parked',
+        'parked',
+        'committed',
+      ]);
+      expect(again.receipt(2)).toEqual({ state: 'parked', type: 'incompatible-type', message: 'm', atMs: 50 });
+      expect(again.state().buffer.frames).toBe(0);
+      expect(again.heldApps()).toEqual(['b']);
+      expect(again.app('b')).toMatchObject({
+        parked: { epoch: 5n, type: 'incompatible-type', sequence: 2, behind: 1 },
+        bytes: 20,
+        waiting: null,
+      });
+    });
+
+    it('unpark: the replacement takes its place, those behind follow and their receipts with them', (host) => {
+      const ledger = host.open();
+      ledger.accept([of('b', 5n, 1), of('b', 6n, 2)], 100);
+      ledger.seal(intent(1, 2), 2);
+      ledger.settle(committed(), [
+        { sequence: 1, settlement: parked },
+        { sequence: 2, settlement: parked },
+      ]);
+      const verdict = { outcome: 'refused' as const, type: 'skipped', message: 's', atMs: 60 };
+      const skip = frame(0, { producer: { app: 'b', epoch: 5n, sparse: false } });
+      expect(host.open().unpark('b', skip, verdict, 300)).toBe(3);
+      const again = host.open();
+      expect(again.app('b')).toMatchObject({ parked: null, waiting: 6n });
+      expect(again.frames(3, 4).map((one) => [one.producer?.epoch, one.rows, one.body.length])).toEqual([
+        [5n, 0, 0],
+        [6n, 2, 20],
+      ]);
+      expect(again.receipt(1)).toMatchObject({ state: 'refused', type: 'skipped' });
+      expect(again.receipt(2)).toEqual({ state: 'buffered' });
+      again.seal(intent(3, 4), 3);
+      again.settle(committed({ version: 3 }));
+      expect(host.open().receipt(2)).toMatchObject({ state: 'committed', version: 3 });
+    });
+
+    it('retire: marked until a commit that says so', (host) => {
+      const ledger = host.open();
+      ledger.accept([of('a', 1n)], 100);
+      ledger.retire('a', true);
+      expect(host.open().heldApps()).toEqual(['a']);
+      ledger.seal(intent(1, 1, { retire: ['a'] }), 2);
+      ledger.settle(committed());
+      expect(host.open().app('a')).toEqual({ waiting: null, bytes: 0, recent: [], parked: null, retiring: false });
+    });
+
+    it('discard: parked frames go with the table, and say why', (host) => {
+      const ledger = host.open();
+      ledger.accept([of('b', 5n, 4)], 100);
+      ledger.seal(intent(1, 1), 2);
+      ledger.settle(committed(), [{ sequence: 1, settlement: parked }]);
+      ledger.accept([frame(2)], 200);
+      expect(ledger.discard({ outcome: 'refused', type: 'table-dropped', message: 'm', atMs: 5 })).toBe(6);
+      const again = host.open();
+      expect(again.heldApps()).toEqual([]);
+      expect(again.receipt(1)).toMatchObject({ state: 'refused', type: 'table-dropped' });
+    });
+  });
+
   describe(`${name}: letting go`, () => {
     it('discard: buffer and intent are gone, the rows are counted, the receipts say why', (host) => {
       const ledger = host.open();
