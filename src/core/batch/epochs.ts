@@ -1,6 +1,7 @@
 import { corrupt, rejected } from '../base/errors.ts';
 import { EPOCHS_BYTES_MAX } from '../base/limits.ts';
-import { ancestors } from '../iceberg/snapshot.ts';
+import { own } from '../base/shape.ts';
+import { ancestors, MAIN } from '../iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../iceberg/summary.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 
@@ -48,11 +49,11 @@ export function parseEpochs(text: string): Epochs {
 }
 
 /**
- * The progress that a table state records for `main`: of the nearest ancestor that carries it; else the mirror, unless
- * that is of a later state than the current snapshot (a rollback went past it); else nothing.
+ * The progress that a table state records for a branch: of the nearest ancestor that carries it; else, for `main`, the
+ * mirror, unless that is of a later state than the current snapshot (a rollback went past it); else nothing.
  */
-export function readEpochs(metadata: TableMetadata): Epochs {
-  const current = metadata['current-snapshot-id'];
+export function readEpochs(metadata: TableMetadata, branch: string = MAIN): Epochs {
+  const current = branch === MAIN ? metadata['current-snapshot-id'] : own(metadata.refs, branch)?.['snapshot-id'];
   if (current === undefined) return new Map();
   let head: bigint | null = null;
   for (const snapshot of ancestors(metadata, current)) {
@@ -60,6 +61,7 @@ export function readEpochs(metadata: TableMetadata): Epochs {
     const carried = snapshot.summary[SUMMARY_KEYS.epochs];
     if (carried !== undefined) return parseEpochs(carried);
   }
+  if (branch !== MAIN) return new Map();
   const mirror = parseMirror(metadata.properties[EPOCHS_MIRROR_KEY]);
   return mirror !== null && head !== null && mirror.sequenceNumber <= head ? mirror.epochs : new Map();
 }

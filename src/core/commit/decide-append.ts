@@ -1,4 +1,6 @@
+import { own } from '../base/shape.ts';
 import { ownApp, readEpochs } from '../batch/epochs.ts';
+import { MAIN } from '../iceberg/snapshot.ts';
 import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestFile } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
@@ -30,8 +32,12 @@ export function decideAppend(
     const type = tableSettings(metadata.properties).dropped ? 'table-dropped' : 'table-replaced';
     return { kind: 'refused', type, message: `table is not the one that took the rows: ${metadata['table-uuid']}` };
   }
+  const { branch } = operation;
+  if (branch !== MAIN && own(metadata.refs, branch)?.type !== 'branch') {
+    return { kind: 'refused', type: 'unknown-ref', message: `table has no branch of this name: ${branch}` };
+  }
   const app = ownApp(intent.ledgerId);
-  const epochs = readEpochs(metadata);
+  const epochs = readEpochs(metadata, branch);
   if ((epochs.get(app) ?? 0n) >= operation.first) return { kind: 'again', reason: 'a part is committed already' };
   const stands =
     metadata['current-schema-id'] === operation.schemaId &&
@@ -40,7 +46,9 @@ export function decideAppend(
   if (!stands) return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
 
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
-  const parentRows = manifestsOf(base, seen, context.keyOf, context.deflate).filter((row) => liveFiles(row) > 0);
+  const parentRows = manifestsOf(base, seen, context.keyOf, context.deflate, branch).filter(
+    (row) => liveFiles(row) > 0,
+  );
   const known = seenOf(context, base, seen);
   const merged = mergedManifests(context, operation, base, parentRows, known);
   return snapshotOf(
@@ -48,6 +56,7 @@ export function decideAppend(
     {
       base,
       identity: intent,
+      branch,
       operation: 'append',
       schemaId: operation.schemaId,
       parentRows,
@@ -102,9 +111,10 @@ export function appendNeeds(
   seen: ReadonlyMap<string, Uint8Array>,
 ): string[] {
   if (base === null) return [];
-  const list = listNeed(context, base, seen);
+  const { branch } = operation;
+  const list = listNeed(context, base, seen, branch);
   if (list !== null) return [list];
-  const rows = manifestsOf(base, seen, context.keyOf, context.deflate).filter((row) => liveFiles(row) > 0);
+  const rows = manifestsOf(base, seen, context.keyOf, context.deflate, branch).filter((row) => liveFiles(row) > 0);
   const toMerge = manifestsToMerge(rows, operation.manifest(base.metadata['last-sequence-number'] + 1n)).flat();
-  return seenOf(context, base, seen).missing([...new Set([...toMerge, ...rowsToCount(base, rows)])]);
+  return seenOf(context, base, seen).missing([...new Set([...toMerge, ...rowsToCount(base, rows, NO_COUNTS, branch)])]);
 }

@@ -18,6 +18,8 @@ export interface CommitIdentity {
 export interface AppendOperation extends Change {
   kind: 'append';
   intent: Intent;
+  /** The branch it appends to. Another than main leaves main and its progress untouched. */
+  branch: string;
   /** Highest own epoch of the frames inside; their lowest is above the watermark that the preparation saw. */
   last: bigint;
   first: bigint;

@@ -18,6 +18,7 @@ import { ADDED, manifestFileOf, writeManifest } from '../iceberg/manifest.ts';
 import { currentSchema, defaultSortOrder, defaultSpec } from '../iceberg/metadata.ts';
 import { partitionPath } from '../iceberg/partition-spec.ts';
 import { fieldByName } from '../iceberg/schema.ts';
+import { MAIN } from '../iceberg/snapshot.ts';
 import type { ManifestEntry, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import { writeParquet } from '../parquet/writer.ts';
 import type { Upload } from '../sink.ts';
@@ -28,6 +29,8 @@ export interface AppendInput {
   intent: Intent;
   /** Not empty, in order of sequence. */
   frames: readonly Frame[];
+  /** The branch to append to; main when absent. */
+  branch?: string;
   /** The base whose schema, spec and order the files are made for. */
   metadata: TableMetadata;
   place: { location: string; prefix: string };
@@ -118,6 +121,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     commitId: intent.commitId,
     uploads,
     intent,
+    branch: input.branch ?? MAIN,
     first: BigInt(frames[0].sequence),
     last: BigInt(intent.last),
     schemaId: schema['schema-id'],

@@ -1,0 +1,24 @@
+import { CHANGES_KEPT_MAX } from '../base/limits.ts';
+import { own } from '../base/shape.ts';
+
+/**
+ * Finding a change that made no snapshot. A snapshot's summary carries the id of its commit; a change of metadata alone has
+ * no such place, so a table property lists the ids of our last ones, newest first. Other writers carry properties on,
+ * and so does every commit of ours, also across a drop and a re-creation.
+ */
+export const CHANGES_KEY = 'sluice.changes';
+
+/** Value of the property after the commit `commitId` (hexadecimal), which goes first. */
+export function changesAfter(properties: Readonly<Record<string, string>>, commitId: string): string {
+  const before = changesOf(properties).filter((id) => id !== commitId);
+  return [commitId, ...before].slice(0, CHANGES_KEPT_MAX).join(' ');
+}
+
+/** True when the list holds the commit. */
+export function hasChange(properties: Readonly<Record<string, string>>, commitId: string): boolean {
+  return changesOf(properties).includes(commitId);
+}
+
+function changesOf(properties: Readonly<Record<string, string>>): string[] {
+  return (own(properties, CHANGES_KEY) ?? '').split(' ').filter((id) => id !== '');
+}
