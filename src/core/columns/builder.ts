@@ -39,7 +39,7 @@ export class ColumnsBuilder {
     for (const field of this.fields) field.takeBack();
   }
 
-  /** Bytes of memory held. */
+  /** Bytes of memory held, with those that nulls not pushed yet will take: wide fixed columns of nulls are not free. */
   get byteSize(): number {
     let size = 0;
     for (const field of this.fields) size += field.byteSize;
@@ -123,7 +123,7 @@ abstract class FixedWidthBuilder<A extends Values> {
   }
 
   get byteSize(): number {
-    let size = this.slots.byteSize;
+    let size = this.slots.byteSize + this.slots.lag * this.elementsPerRow * this.newest.BYTES_PER_ELEMENT;
     for (const segment of this.segments) size += segment.byteLength;
     return size;
   }

@@ -36,6 +36,11 @@ export function concat(
   return { schema, rows, columns };
 }
 
+/** A column of `rows` nulls. */
+export function nullColumn(field: NestedField, rows: number): Column {
+  return joined([{ rows, column: null }], field, rows, 0);
+}
+
 /** A column of one part, or the number of rows for which it has none. */
 type Source = { rows: number; column: Column | null };
 

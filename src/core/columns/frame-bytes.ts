@@ -6,22 +6,32 @@ const CAPACITY_MIN = 256;
 type Plane = Uint8Array | Int32Array | Uint32Array | Float32Array | Float64Array;
 
 /**
- * Numbers on their way into or out of a frame, one array for all columns in turn: fresh memory for each would cost more
- * than the work on it.
+ * Memory for what is on its way into or out of a frame, the same for all columns in turn: fresh memory for each would
+ * cost more than the work on it.
  */
-class Scratch {
-  private words = new Uint32Array(0);
+export class Scratch {
+  private memory = new ArrayBuffer(0);
 
-  /** `length` numbers of any content. They are overwritten by the next call. */
-  take(length: number): Uint32Array {
-    if (this.words.length < length) this.words = new Uint32Array(length);
-    return this.words.subarray(0, length);
-  }
+  /** At least `bytes` bytes of any content. They are given again by the next call. */
+  readonly take = (bytes: number): ArrayBuffer => {
+    if (this.memory.byteLength < bytes) this.memory = new ArrayBuffer(bytes);
+    return this.memory;
+  };
+}
+
+/** The memory of one writer or reader, by use: what is alive at the same time is apart. */
+class Scratches {
+  /** Values without the null rows between them. */
+  readonly dense = new Scratch();
+  /** Doubles as whole numbers. */
+  readonly whole = new Scratch();
+  /** Differences from the least value. */
+  readonly differences = new Scratch();
 }
 
 /** Appends the pieces of a frame. */
 export class FrameWriter {
-  readonly scratch = new Scratch();
+  readonly scratch = new Scratches();
   private bytes: Uint8Array;
   private used = 0;
 
@@ -84,12 +94,16 @@ export class FrameWriter {
 
   /** Zeros and ones, eight a byte, low bits first. */
   bits(flags: Uint8Array): void {
-    const length = (flags.length + 7) >> 3;
-    this.reserve(length);
-    const { bytes, used } = this;
-    bytes.fill(0, used, used + length);
-    for (let i = 0; i < flags.length; i++) bytes[used + (i >> 3)] |= flags[i] << (i & 7);
-    this.used += length;
+    this.reserve((flags.length + 7) >> 3);
+    let byte = 0;
+    for (let i = 0; i < flags.length; i++) {
+      byte |= flags[i] << (i & 7);
+      if ((i & 7) === 7) {
+        this.bytes[this.used++] = byte;
+        byte = 0;
+      }
+    }
+    if ((flags.length & 7) !== 0) this.bytes[this.used++] = byte;
   }
 
   /** All that was written, and room for `trailerBytes` more at the end. */
@@ -109,7 +123,7 @@ export class FrameWriter {
 
 /** Reads what `FrameWriter` wrote. Anything that does not fit throws `corrupt` `frame-corrupt`; nothing is read past the end. */
 export class FrameReader {
-  readonly scratch = new Scratch();
+  readonly scratch = new Scratches();
   private readonly bytes: Uint8Array;
   private at = 0;
 
@@ -152,17 +166,29 @@ export class FrameReader {
     throw this.broken('holds a number above 64 bits');
   }
 
-  /** The next `length` bytes, as a copy that starts at the start of its buffer, so that any array can look at it. */
-  plane(length: number): ArrayBuffer {
+  /** The next `length` bytes, as a copy. */
+  copy(length: number): Uint8Array {
     const from = this.advance(length);
-    return this.bytes.slice(from, from + length).buffer;
+    return this.bytes.slice(from, from + length);
+  }
+
+  /** Fills the memory of an array with the next bytes. */
+  fill(values: Plane): void {
+    const from = this.advance(values.byteLength);
+    const source = this.bytes.subarray(from, this.at);
+    new Uint8Array(values.buffer, values.byteOffset, values.byteLength).set(source);
+  }
+
+  /** Throws when fewer than `length` bytes are left: before memory is taken for them. */
+  expect(length: number): void {
+    if (length > this.left) throw this.broken('ends too early');
   }
 
   /** `length` numbers of `width` bytes, as `FrameWriter.unsigned` wrote them, or zeros for none; in scratch memory. */
   unsigned(length: number, width: number): Uint32Array {
     let at = this.advance(width * length);
     const { bytes } = this;
-    const out = this.scratch.take(length);
+    const out = new Uint32Array(this.scratch.differences.take(4 * length), 0, length);
     switch (width) {
       case 0:
         out.fill(0);
@@ -195,7 +221,7 @@ export class FrameReader {
 
   /** Where the next `length` bytes begin. */
   private advance(length: number): number {
-    if (length > this.left) throw this.broken('ends too early');
+    this.expect(length);
     const from = this.at;
     this.at += length;
     return from;

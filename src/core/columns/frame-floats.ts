@@ -14,22 +14,25 @@ const POWERS = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 const INT32_MAX = 2_147_483_647;
 
 export function writeFloat64s(writer: FrameWriter, values: Float64Array): void {
-  const whole = new Int32Array(values.length);
+  const whole = new Int32Array(writer.scratch.whole.take(4 * values.length), 0, values.length);
   const decimals = wholeNumbers(values, whole);
   writer.byte(decimals);
   if (decimals === RAW) writer.plane(values);
   else writeInt32s(writer, whole);
 }
 
-export function readFloat64s(reader: FrameReader, length: number): Float64Array {
+/** Fills `out`. */
+export function readFloat64s(reader: FrameReader, out: Float64Array): void {
   const decimals = reader.byte();
-  if (decimals === RAW) return new Float64Array(reader.plane(8 * length));
+  if (decimals === RAW) {
+    reader.fill(out);
+    return;
+  }
   if (decimals >= POWERS.length) throw reader.broken(`holds doubles of an unknown form: ${decimals}`);
   const power = POWERS[decimals];
-  const whole = readInt32s(reader, length);
-  const out = new Float64Array(length);
+  const { length } = out;
+  const whole = readInt32s(reader, new Int32Array(reader.scratch.whole.take(4 * length), 0, length));
   for (let i = 0; i < length; i++) out[i] = whole[i] / power;
-  return out;
 }
 
 /**

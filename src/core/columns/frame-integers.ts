@@ -1,4 +1,5 @@
 import type { FrameReader, FrameWriter } from './frame-bytes.ts';
+import { int64Differences, int64Range, int64Span } from './int64-range.ts';
 
 /**
  * Integers in a frame: the least value, the width of the differences from it in bytes (0, 1, 2, 3, 4, 5, 6 or 8), and
@@ -6,7 +7,7 @@ import type { FrameReader, FrameWriter } from './frame-bytes.ts';
  * themselves. All equal values take no bytes each, nor does one.
  */
 
-const TWO_32 = 4294967296;
+const SIGN = -2_147_483_648;
 
 export function writeInt32s(writer: FrameWriter, values: Int32Array): void {
   let min = values.length === 0 ? 0 : values[0];
@@ -20,22 +21,22 @@ export function writeInt32s(writer: FrameWriter, values: Int32Array): void {
   writer.int64(BigInt(min));
   writer.byte(width);
   if (width === 0) return;
-  const differences = writer.scratch.take(values.length);
-  for (let i = 0; i < differences.length; i++) differences[i] = values[i] - min;
+  const differences = new Uint32Array(writer.scratch.differences.take(4 * values.length), 0, values.length);
+  for (let i = 0; i < differences.length; i++) differences[i] = (values[i] - min) | 0;
   writer.unsigned(differences, width);
 }
 
-/** `length` int32 values, each from `lowest` to `highest`. */
+/** Fills `out` with int32 values, each from `lowest` to `highest`. */
 export function readInt32s(
   reader: FrameReader,
-  length: number,
+  out: Int32Array,
   lowest = -2_147_483_648,
   highest = 2_147_483_647,
 ): Int32Array {
+  const { length } = out;
   const min = Number(reader.int64());
   const width = reader.byte();
   if (width > 4) throw reader.broken(`holds an int32 column of width ${width}`);
-  const out = new Int32Array(length);
   if (length === 0) return out;
   if (min < lowest || min > highest) throw reader.broken('holds a number out of range');
   const differences = reader.unsigned(length, width);
@@ -44,7 +45,7 @@ export function readInt32s(
   for (let i = 0; i < length; i++) {
     const difference = differences[i];
     if (difference > most) most = difference;
-    out[i] = difference + min;
+    out[i] = (difference + min) | 0;
   }
   if (most > highest - min) throw reader.broken('holds a number out of range');
   return out;
@@ -53,54 +54,44 @@ export function readInt32s(
 /** `pairs` are (lo, hi) halves. */
 export function writeInt64s(writer: FrameWriter, pairs: Int32Array): void {
   const length = pairs.length / 2;
-  let [minLo, minHi] = length === 0 ? [0, 0] : [pairs[0] >>> 0, pairs[1]];
-  let [maxLo, maxHi] = [minLo, minHi];
-  for (let i = 1; i < length; i++) {
-    const lo = pairs[2 * i] >>> 0;
-    const hi = pairs[2 * i + 1];
-    if (hi < minHi || (hi === minHi && lo < minLo)) {
-      minLo = lo;
-      minHi = hi;
-    } else if (hi > maxHi || (hi === maxHi && lo > maxLo)) {
-      maxLo = lo;
-      maxHi = hi;
-    }
-  }
-  const borrow = maxLo < minLo ? 1 : 0;
-  const width = widthOf(maxLo - minLo + borrow * TWO_32, maxHi - minHi - borrow);
-  writer.int64(width === 8 ? 0n : (BigInt(minHi) << 32n) | BigInt(minLo));
+  const range = int64Range(pairs, null) ?? { minLo: 0, minHi: 0, maxLo: 0, maxHi: 0 };
+  const span = int64Span(range);
+  const width = widthOf(span.lo, span.hi);
+  writer.int64(width === 8 ? 0n : (BigInt(range.minHi) << 32n) | BigInt(range.minLo >>> 0));
   writer.byte(width);
   if (width === 8) writer.plane(pairs);
   if (width === 8 || width === 0) return;
-  const differences = writer.scratch.take(length);
-  for (let i = 0; i < length; i++) differences[i] = pairs[2 * i] - minLo;
-  writer.unsigned(differences, Math.min(width, 4));
-  if (width <= 4) return;
-  for (let i = 0; i < length; i++) {
-    differences[i] = pairs[2 * i + 1] - minHi - (pairs[2 * i] >>> 0 < minLo ? 1 : 0);
-  }
-  writer.unsigned(differences, width - 4);
+  const memory = writer.scratch.differences.take(8 * length);
+  const lows = new Uint32Array(memory, 0, length);
+  const highs = new Uint32Array(memory, 4 * length, length);
+  int64Differences(pairs, range, 'min', lows, highs);
+  writer.unsigned(lows, Math.min(width, 4));
+  if (width > 4) writer.unsigned(highs, width - 4);
 }
 
-/** `length` int64 values as (lo, hi) halves. */
-export function readInt64s(reader: FrameReader, length: number): Int32Array {
+/** Fills `out` with int64 values as (lo, hi) halves. */
+export function readInt64s(reader: FrameReader, out: Int32Array): void {
+  const length = out.length / 2;
   const min = reader.int64();
   const width = reader.byte();
   if (width > 8 || width === 7) throw reader.broken(`holds an int64 column of width ${width}`);
-  if (width === 8) return new Int32Array(reader.plane(8 * length));
-  const minLo = Number(BigInt.asUintN(32, min));
-  const minHi = Number(min >> 32n);
-  const out = new Int32Array(2 * length);
-  const low = reader.unsigned(length, Math.min(width, 4));
-  for (let i = 0; i < length; i++) {
-    const lo = low[i] + minLo;
-    out[2 * i] = lo;
-    out[2 * i + 1] = lo < TWO_32 ? minHi : minHi + 1;
+  if (width === 8) {
+    reader.fill(out);
+    return;
   }
-  if (width <= 4) return out;
-  const high = reader.unsigned(length, width - 4);
-  for (let i = 0; i < length; i++) out[2 * i + 1] += high[i];
-  return out;
+  const minLo = Number(BigInt.asIntN(32, min));
+  const minHi = Number(min >> 32n);
+  const lows = reader.unsigned(length, Math.min(width, 4));
+  // A sum below what was added has carried over: unsigned, so compared with the sign bit turned.
+  const least = minLo ^ SIGN;
+  for (let i = 0; i < length; i++) {
+    const lo = (lows[i] + minLo) | 0;
+    out[2 * i] = lo;
+    out[2 * i + 1] = (lo ^ SIGN) < least ? minHi + 1 : minHi;
+  }
+  if (width <= 4) return;
+  const highs = reader.unsigned(length, width - 4);
+  for (let i = 0; i < length; i++) out[2 * i + 1] += highs[i];
 }
 
 /** Least width for an unsigned difference given as two halves. */

@@ -5,10 +5,12 @@ import { FLUSH_ROWS_MAX } from '../base/limits.ts';
 import { xxhash32 } from '../base/xxhash32.ts';
 import type { NestedField, Schema } from '../iceberg/types.ts';
 import { type ByteStrings, type Column, type Columns, countOf, int32Pairs } from './columns.ts';
+import { nullColumn } from './concat.ts';
 import { fromExactJson, toExactJson } from './exact-json.ts';
 import { FrameReader, FrameWriter } from './frame-bytes.ts';
 import { readFloat64s, writeFloat64s } from './frame-floats.ts';
 import { readInt32s, readInt64s, writeInt32s, writeInt64s } from './frame-integers.ts';
+import { withNullRows, withoutNulls } from './frame-nulls.ts';
 import { gatherColumn, sliceStrings, withNulls } from './gather.ts';
 import { byteSizeOf } from './row-bytes.ts';
 import { storageOf } from './storage.ts';
@@ -130,23 +132,20 @@ function writeColumn(writer: FrameWriter, column: Column, rows: number): void {
   const kind = KINDS.indexOf(column.kind);
   if (column.kind === 'dictionary' && countOf(column.dictionary) > rows) {
     // A slice of other columns, or a foreign dictionary: only entries in use are worth writing.
-    writeColumn(writer, gatherColumn(column, rowsWhere(new Uint8Array(rows).fill(1), rows)), rows);
+    const all = Int32Array.from({ length: rows }, (_, row) => row);
+    writeColumn(writer, gatherColumn(column, all), rows);
     return;
   }
   const nulls = column.validity === null ? null : withNulls(column.validity);
   if (nulls === null) {
     writer.byte(kind | (NO_NULLS << 4));
     writeValues(writer, column);
-    return;
+  } else if (!nulls.includes(1)) writer.byte(kind | (ALL_NULL << 4));
+  else {
+    writer.byte(kind | (SOME_NULLS << 4));
+    writer.bits(nulls);
+    writeValues(writer, withoutNulls(column, nulls, writer.scratch.dense));
   }
-  const valued = rowsWhere(nulls, rows);
-  if (valued.length === 0) {
-    writer.byte(kind | (ALL_NULL << 4));
-    return;
-  }
-  writer.byte(kind | (SOME_NULLS << 4));
-  writer.bits(nulls);
-  writeValues(writer, gatherColumn(column, valued));
 }
 
 function readColumn(reader: FrameReader, field: NestedField, rows: number): Column {
@@ -159,14 +158,15 @@ function readColumn(reader: FrameReader, field: NestedField, rows: number): Colu
   const width = storage.kind === 'fixed' ? storage.width : 0;
   switch (form >> 4) {
     case NO_NULLS:
-      return readValues(reader, kind, width, rows);
+      return readValues(reader, kind, width, rows, fresh);
     case SOME_NULLS: {
       const validity = reader.bits(rows);
-      const valued = rowsWhere(validity, rows);
-      return spread(readValues(reader, kind, width, valued.length), valued, validity);
+      let valued = 0;
+      for (let row = 0; row < rows; row++) valued += validity[row];
+      return withNullRows(readValues(reader, kind, width, valued, reader.scratch.dense.take), validity);
     }
     case ALL_NULL:
-      return spread(noValues(kind, width), new Int32Array(0), new Uint8Array(rows));
+      return nullColumn(field, rows);
     default:
       throw reader.broken(`has a column of an unknown form: ${form}`);
   }
@@ -207,116 +207,55 @@ function writeValues(writer: FrameWriter, column: Column): void {
   }
 }
 
-/** `count` values, none of them null. */
-function readValues(reader: FrameReader, kind: Column['kind'], width: number, count: number): Column {
+type Memory = (bytes: number) => ArrayBuffer;
+
+const fresh: Memory = (bytes) => new ArrayBuffer(bytes);
+
+/** `count` values, none of them null. Those of fixed width are put into `memory`. */
+function readValues(reader: FrameReader, kind: Column['kind'], width: number, count: number, memory: Memory): Column {
   switch (kind) {
     case 'boolean':
       return { kind, values: reader.bits(count), validity: null };
-    case 'int32':
-      return { kind, values: readInt32s(reader, count), validity: null };
-    case 'int64':
-      return { kind, values: new BigInt64Array(readInt64s(reader, count).buffer as ArrayBuffer), validity: null };
-    case 'float32':
-      return { kind, values: new Float32Array(reader.plane(4 * count)), validity: null };
-    case 'float64':
-      return { kind, values: readFloat64s(reader, count), validity: null };
-    case 'fixed':
-      return { kind, width, values: new Uint8Array(reader.plane(width * count)), validity: null };
+    case 'int32': {
+      const values = readInt32s(reader, new Int32Array(memory(4 * count), 0, count));
+      return { kind, values, validity: null };
+    }
+    case 'int64': {
+      const values = new BigInt64Array(memory(8 * count), 0, count);
+      readInt64s(reader, int32Pairs(values));
+      return { kind, values, validity: null };
+    }
+    case 'float32': {
+      const values = new Float32Array(memory(4 * count), 0, count);
+      reader.fill(values);
+      return { kind, values, validity: null };
+    }
+    case 'float64': {
+      const values = new Float64Array(memory(8 * count), 0, count);
+      readFloat64s(reader, values);
+      return { kind, values, validity: null };
+    }
+    case 'fixed': {
+      reader.expect(width * count);
+      const values = new Uint8Array(memory(width * count), 0, width * count);
+      reader.fill(values);
+      return { kind, width, values, validity: null };
+    }
     case 'dictionary': {
-      // A batch has no entry without a row, and a column of nulls only has neither.
       const entries = reader.varint(FLUSH_ROWS_MAX);
       const dictionary = readEntries(reader, entries);
-      return { kind, codes: readInt32s(reader, count, 0, entries - 1), dictionary, validity: null };
+      const codes = readInt32s(reader, new Int32Array(memory(4 * count), 0, count), 0, entries - 1);
+      return { kind, codes, dictionary, validity: null };
     }
     case 'bytes':
       return { kind, values: readEntries(reader, count), validity: null };
     case 'nested': {
-      const text = textOf(new Uint8Array(reader.plane(reader.varint(reader.left))));
+      const text = textOf(reader.copy(reader.varint(reader.left)));
       const values = fromExactJson(text);
       if (!Array.isArray(values) || values.length !== count) throw reader.broken('has a wrong number of nested values');
       return { kind, values, validity: null };
     }
   }
-}
-
-function noValues(kind: Column['kind'], width: number): Column {
-  const strings: ByteStrings = { bytes: new Uint8Array(0), offsets: new Int32Array(1) };
-  switch (kind) {
-    case 'boolean':
-      return { kind, values: new Uint8Array(0), validity: null };
-    case 'int32':
-      return { kind, values: new Int32Array(0), validity: null };
-    case 'int64':
-      return { kind, values: new BigInt64Array(0), validity: null };
-    case 'float32':
-      return { kind, values: new Float32Array(0), validity: null };
-    case 'float64':
-      return { kind, values: new Float64Array(0), validity: null };
-    case 'fixed':
-      return { kind, width, values: new Uint8Array(0), validity: null };
-    case 'dictionary':
-      return { kind, codes: new Int32Array(0), dictionary: strings, validity: null };
-    case 'bytes':
-      return { kind, values: strings, validity: null };
-    case 'nested':
-      return { kind, values: [], validity: null };
-  }
-}
-
-/** Puts value `i` into row `valued[i]`. All other rows are null. */
-function spread(column: Column, valued: Int32Array, validity: Uint8Array): Column {
-  const rows = validity.length;
-  const count = valued.length;
-  switch (column.kind) {
-    case 'boolean':
-      return { ...column, values: spreadInto(new Uint8Array(rows), column.values, valued), validity };
-    case 'int32':
-      return { ...column, values: spreadInto(new Int32Array(rows), column.values, valued), validity };
-    case 'float32':
-      return { ...column, values: spreadInto(new Float32Array(rows), column.values, valued), validity };
-    case 'float64':
-      return { ...column, values: spreadInto(new Float64Array(rows), column.values, valued), validity };
-    case 'int64': {
-      const values = new BigInt64Array(rows);
-      const [from, to] = [int32Pairs(column.values), int32Pairs(values)];
-      for (let i = 0; i < count; i++) {
-        to[2 * valued[i]] = from[2 * i];
-        to[2 * valued[i] + 1] = from[2 * i + 1];
-      }
-      return { ...column, values, validity };
-    }
-    case 'fixed': {
-      const { width } = column;
-      const values = new Uint8Array(rows * width);
-      for (let i = 0; i < count; i++) values.set(column.values.subarray(i * width, (i + 1) * width), valued[i] * width);
-      return { ...column, values, validity };
-    }
-    case 'dictionary':
-      return { ...column, codes: spreadInto(new Int32Array(rows).fill(-1), column.codes, valued), validity };
-    case 'bytes': {
-      const offsets = new Int32Array(rows + 1);
-      let next = 0;
-      for (let row = 0; row < rows; row++) {
-        next += validity[row];
-        offsets[row + 1] = column.values.offsets[next];
-      }
-      return { ...column, values: { bytes: column.values.bytes, offsets }, validity };
-    }
-    case 'nested': {
-      const values = new Array<unknown>(rows).fill(null);
-      for (let i = 0; i < count; i++) values[valued[i]] = column.values[i];
-      return { ...column, values, validity };
-    }
-  }
-}
-
-function spreadInto<A extends Uint8Array | Int32Array | Float32Array | Float64Array>(
-  out: A,
-  values: A,
-  rows: Int32Array,
-): A {
-  for (let i = 0; i < rows.length; i++) out[rows[i]] = values[i];
-  return out;
 }
 
 function writeEntries(writer: FrameWriter, strings: ByteStrings): void {
@@ -329,22 +268,11 @@ function writeEntries(writer: FrameWriter, strings: ByteStrings): void {
 
 function readEntries(reader: FrameReader, count: number): ByteStrings {
   const offsets = new Int32Array(count + 1);
-  const lengths = readInt32s(reader, count, 0);
+  const lengths = readInt32s(reader, new Int32Array(count), 0);
   let end = 0;
   for (let i = 0; i < count; i++) {
     end += lengths[i];
     offsets[i + 1] = end;
   }
-  return { bytes: new Uint8Array(reader.plane(end)), offsets };
-}
-
-/** The numbers of the rows that have a value. */
-function rowsWhere(validity: Uint8Array, rows: number): Int32Array {
-  const out = new Int32Array(rows);
-  let count = 0;
-  for (let row = 0; row < rows; row++) {
-    out[count] = row;
-    count += validity[row];
-  }
-  return out.subarray(0, count);
+  return { bytes: reader.copy(end), offsets };
 }

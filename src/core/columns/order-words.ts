@@ -2,6 +2,7 @@ import { invalid } from '../base/errors.ts';
 import type { SortField, Type } from '../iceberg/types.ts';
 import { ranksOf } from './byte-ranks.ts';
 import { type ByteStrings, type Column, int32Pairs } from './columns.ts';
+import { int64Differences, int64Range, int64Span } from './int64-range.ts';
 
 /** A column by which rows are ordered, and how. */
 export interface SortKey {
@@ -116,50 +117,23 @@ function int32Words(numbers: Int32Array, validity: Uint8Array | null, descending
   }
   if (min > max) return [];
   const values = new Uint32Array(numbers.length);
-  if (descending) for (let row = 0; row < values.length; row++) values[row] = max - numbers[row];
-  else for (let row = 0; row < values.length; row++) values[row] = numbers[row] - min;
+  if (descending) for (let row = 0; row < values.length; row++) values[row] = (max - numbers[row]) | 0;
+  else for (let row = 0; row < values.length; row++) values[row] = (numbers[row] - min) | 0;
   return [{ values, bits: bitsOf(max - min) }];
 }
 
 /** `pairs` are (lo, hi) halves. */
 function int64Words(pairs: Int32Array, validity: Uint8Array | null, descending: boolean): Word[] {
+  const range = int64Range(pairs, validity);
+  if (range === null) return [];
   const rows = pairs.length / 2;
-  let [minLo, minHi] = [0xffffffff, 2_147_483_647];
-  let [maxLo, maxHi] = [0, -2_147_483_648];
-  let filled = false;
-  for (let row = 0; row < rows; row++) {
-    if (validity !== null && validity[row] === 0) continue;
-    filled = true;
-    const lo = pairs[2 * row] >>> 0;
-    const hi = pairs[2 * row + 1];
-    if (hi < minHi || (hi === minHi && lo < minLo)) {
-      minLo = lo;
-      minHi = hi;
-    }
-    if (hi > maxHi || (hi === maxHi && lo > maxLo)) {
-      maxLo = lo;
-      maxHi = hi;
-    }
-  }
-  if (!filled) return [];
   const low = new Uint32Array(rows);
   const high = new Uint32Array(rows);
-  // value - min, or max - value: the halves wrap around, and a borrow goes from the low to the high one.
-  for (let row = 0; row < rows; row++) {
-    const lo = pairs[2 * row] >>> 0;
-    const hi = pairs[2 * row + 1];
-    if (descending) {
-      low[row] = maxLo - lo;
-      high[row] = maxHi - hi - (maxLo < lo ? 1 : 0);
-    } else {
-      low[row] = lo - minLo;
-      high[row] = hi - minHi - (lo < minLo ? 1 : 0);
-    }
-  }
-  const rangeHi = maxHi - minHi - (maxLo < minLo ? 1 : 0);
-  if (rangeHi === 0) return [{ values: low, bits: bitsOf((maxLo - minLo) >>> 0) }];
+  int64Differences(pairs, range, descending ? 'max' : 'min', low, high);
+  const span = int64Span(range);
+  if (span.hi === 0) return [{ values: low, bits: bitsOf(span.lo) }];
   return [
-    { values: high, bits: bitsOf(rangeHi) },
+    { values: high, bits: bitsOf(span.hi) },
     { values: low, bits: 32 },
   ];
 }

@@ -87,8 +87,13 @@ export class Slots {
     return this.at;
   }
 
+  /** Rows that will be filled with nulls, and have no slots yet. */
+  get lag(): number {
+    return Math.max(0, this.ended.count - this.count);
+  }
+
   get byteSize(): number {
-    let size = 0;
+    let size = this.lag;
     for (const segment of this.segments) size += segment.validity === null ? 0 : segment.rows;
     return size;
   }

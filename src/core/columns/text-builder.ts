@@ -112,7 +112,7 @@ export class TextBuilder {
   }
 
   get byteSize(): number {
-    let size = this.slots.byteSize + this.heap.byteSize;
+    let size = this.slots.byteSize + 4 * this.slots.lag + this.heap.byteSize;
     for (const segment of this.segments) size += segment.byteLength;
     // Twice the length: the map may hold two bytes a unit, or one, and `finish` makes the UTF-8 form beside it.
     if (this.entries !== null) size += this.entries.size * ENTRY_BYTES + 2 * this.entriesLength;

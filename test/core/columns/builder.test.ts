@@ -244,6 +244,9 @@ describe('columns builder', () => {
     field(builder, 1, 'int32').push(1);
     builder.endRow();
     expect(builder.byteSize).toBeLessThan(4096);
+    const nulls = new ColumnsBuilder(schemaOf([['f', 'fixed[1000]']]));
+    for (let row = 0; row < 10_000; row++) nulls.endRow();
+    expect(nulls.byteSize).toBeGreaterThanOrEqual(10_000_000);
     const wide = new ColumnsBuilder(schemaOf([['l', 'long']]));
     for (let row = 0; row < 500_000; row++) {
       field(wide, 0, 'int64').pushNumber(row);
