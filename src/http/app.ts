@@ -5,7 +5,7 @@ import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
 import { authorize } from './auth.ts';
-import { problemResponse } from './problem.ts';
+import { methodNotAllowed, problemResponse } from './problem.ts';
 import { tableRoutes } from './tables.ts';
 
 /** The object's methods, as a caller far away sees them. */
@@ -56,6 +56,10 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
   });
 
   app.route('/v1/tables/:namespace/:table', tableRoutes());
+
+  for (const path of ['/health', '/v1/tables']) {
+    app.all(path, (context) => methodNotAllowed(context.req.method, 'GET'));
+  }
 
   app.notFound((context) =>
     problemResponse(invalid('not-found', `nothing is at ${context.req.method} ${context.req.path}`)),

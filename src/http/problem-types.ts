@@ -45,6 +45,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   // Batches, epochs and flushes.
   'idempotency-conflict': { title: 'The idempotency key stands for another body', status: 422 },
   'too-many-apps': { title: 'The table tracks as many apps as it can' },
+  'commit-refused': { title: 'The batch was refused when it was to be committed', status: 422 },
   'unknown-receipt': { title: 'The receipt is not known, or not any more', status: 404 },
   'too-many-partitions': { title: 'The rows of the batch lie in too many partitions', status: 422 },
   busy: { title: 'The buffer of the table is full; send the batch again later', status: 429 },
@@ -59,6 +60,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'table-unreadable': { title: 'The table cannot be read at the moment' },
   'ambiguous-metadata': { title: 'There is more than one answer to what the current metadata is' },
   'table-gone': { title: 'The table was removed', status: 404 },
+  'table-dropped': { title: 'The table was dropped before the batch was in it', status: 404 },
+  'table-replaced': { title: 'Another table took the place of the one the batch was for', status: 409 },
   'bad-definition': { title: 'The definition of the table is wrong' },
   'bad-schema': { title: 'The schema is wrong' },
   'bad-column-name': { title: 'The name of a column is not allowed' },

@@ -1,4 +1,4 @@
-import { type Detail, type ErrorKind, SluiceError } from '../core/base/errors.ts';
+import { type Detail, type ErrorKind, invalid, SluiceError } from '../core/base/errors.ts';
 import { PROBLEM_TYPES } from './problem-types.ts';
 
 /** Beginning of every problem type: a name, not an address, so that it outlives any host. The slug follows. */
@@ -53,6 +53,13 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const { status, headers, body } = problemOf(error);
   return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** The answer to a known address with another method: 405 with those that it takes (RFC 9110 section 15.5.6). */
+export function methodNotAllowed(method: string, allowed: string): Response {
+  const response = problemResponse(invalid('method-not-allowed', `method is not one of ${allowed}: ${method}`));
+  response.headers.set('allow', allowed);
+  return response;
 }
 
 function problem(status: number, slug: string, detail: string, members: Record<string, Detail>): Problem {

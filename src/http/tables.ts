@@ -16,7 +16,7 @@ import type { Answer } from '../object/answer.ts';
 import type { IngestView } from '../object/views.ts';
 import type { AppEnv } from './app.ts';
 import { readAttachment, readDefinition } from './definition.ts';
-import { problemResponse } from './problem.ts';
+import { methodNotAllowed } from './problem.ts';
 import { readRows } from './rows.ts';
 
 type Ctx = Context<AppEnv>;
@@ -64,13 +64,7 @@ export function tableRoutes(): Hono<AppEnv> {
 
   // A known address with another method.
   for (const [path, allowed] of Object.entries(ALLOWED)) {
-    routes.all(path, (context) => {
-      const response = problemResponse(
-        invalid('method-not-allowed', `method is not one of ${allowed}: ${context.req.method}`),
-      );
-      response.headers.set('allow', allowed);
-      return response;
-    });
+    routes.all(path, (context) => methodNotAllowed(context.req.method, allowed));
   }
   return routes;
 }
@@ -123,7 +117,8 @@ async function postRows(context: Ctx): Promise<Response> {
   if (!answered.ok && answered.problem.type === 'table-changed') views.delete(nameOf(context).key);
   const { duplicate, ...receipt } = unwrap(answered);
   const location = `${new URL(req.url).pathname.replace(/\/rows\/?$/, '')}/receipts/${receipt.receipt}`;
-  if (waitMs > 0 && receipt.state === 'refused') {
+  // Waited for, or sent again: a success here would be taken for rows in the table.
+  if (receipt.state === 'refused') {
     throw rejected(receipt.type ?? 'commit-refused', receipt.message ?? 'batch was refused', {
       receipt: receipt.receipt,
     });
