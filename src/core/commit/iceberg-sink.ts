@@ -1,7 +1,7 @@
 import { unreachable } from '../base/assert.ts';
 import { textOf, utf8 } from '../base/bytes.ts';
 import type { Deflate, Digest } from '../base/codecs.ts';
-import { corrupt } from '../base/errors.ts';
+import { corrupt, SluiceError } from '../base/errors.ts';
 import {
   metadataKey,
   parseVersionHint,
@@ -12,6 +12,7 @@ import {
 } from '../iceberg/locations.ts';
 import { parseMetadata } from '../iceberg/metadata.ts';
 import { currentSnapshot } from '../iceberg/snapshot.ts';
+import type { TableMetadata } from '../iceberg/types.ts';
 import type { Decision, Found, Sink } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
@@ -65,7 +66,7 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   }
 
   parseBase(version: number, bytes: Uint8Array, etag: string): IcebergBase {
-    const metadata = parseMetadata(textOf(bytes));
+    const metadata = metadataAt(this.versionKey(version), bytes);
     if (metadata.location !== this.#context.location) {
       throw corrupt(
         'location-moved',
@@ -128,5 +129,21 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   /** A commit by its id alone, for an intent whose files are not made again yet. */
   findCommit(base: IcebergBase, commitId: string): Found | null {
     return findCommit(base, commitId);
+  }
+}
+
+/** The metadata in a file; what is wrong with it is told with the file's key, which a person needs to look. */
+function metadataAt(key: string, bytes: Uint8Array): TableMetadata {
+  let text: string;
+  try {
+    text = textOf(bytes);
+  } catch (cause) {
+    throw corrupt('bad-metadata', `metadata is not UTF-8: ${key}`, { key }, cause);
+  }
+  try {
+    return parseMetadata(text);
+  } catch (cause) {
+    if (!(cause instanceof SluiceError)) throw cause;
+    throw new SluiceError(cause.kind, cause.type, `${cause.message}: ${key}`, { ...cause.detail, key }, cause);
   }
 }
