@@ -1,6 +1,7 @@
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import type { Receipt } from '../core/batch/receipt.ts';
+import type { RebasedOver } from '../core/sink.ts';
 
 /** Milliseconds since 1970, and waiting. The platform's clock stands still between I/O: never use it to measure CPU. */
 export interface Clock {
@@ -33,7 +34,13 @@ export type Mark =
   | 'frames-already-committed'
   | 'ledger-lost'
   | 'ledger-restored'
-  | 'table-replaced';
+  | 'table-replaced'
+  | 'inputs-gone'
+  | 'stalled-past-expiry'
+  | `rebased-over-${RebasedOver}`
+  | 'batch-left-out'
+  | 'app-parked'
+  | 'replayed-after-rollback';
 
 /** What the flush policy and status need to know of the buffer. */
 export interface BufferState {
@@ -69,8 +76,16 @@ export interface LedgerState {
   hintedVersion: number;
   buffer: BufferState;
   intent: OpenIntent | null;
+  doomed: DoomedState;
   lastCommit: CommitRecord | null;
   lastError: ErrorRecord | null;
+}
+
+/** Keys queued for deletion. */
+export interface DoomedState {
+  keys: number;
+  /** When the first of them may go; null when there are none. */
+  dueMs: number | null;
 }
 
 /** An intent that has not settled. `targets`: versions whose key was or may have been written for it. */
@@ -156,8 +171,11 @@ export interface Ledger {
   seal(intent: Intent, target: number | null): void;
   /** Remembers that `version` is about to be written for the open intent. */
   noteTarget(version: number): void;
-  /** Closes the open intent: frames leave, receipts are filled; `exceptions` are frames of its range, in order. */
-  settle(settlement: Settlement, exceptions?: readonly Exception[]): void;
+  /**
+   * Closes the open intent: its frames up to `last` (all of them when left out) leave, receipts are filled. `exceptions`
+   * are frames among them, in order, that ended otherwise.
+   */
+  settle(settlement: Settlement, exceptions?: readonly Exception[], last?: number): void;
   /** Keeps the open intent for another run at `retryMs`. */
   defer(retryMs: number, error: ErrorRecord): void;
   /** Drops frames up to `last` that the table already holds, without an intent. */
@@ -183,6 +201,15 @@ export interface Ledger {
   gave(ledgerId: string, sequence: number): boolean;
   /** The batch that came under this id, while it is remembered. */
   batch(batchId: string): { sequence: number; digest: string } | null;
+  /**
+   * Queues keys to be deleted at `notBeforeMs` or later, when the table then does not refer to them: they may be queued
+   * before the commit that lets go of them, and a key may be queued twice.
+   */
+  doom(keys: readonly string[], notBeforeMs: number): void;
+  /** The keys that are due, oldest first, at most `most`. */
+  doomed(nowMs: number, most: number): string[];
+  /** Takes keys out of the queue: they are deleted, or the table refers to them. */
+  erased(keys: readonly string[]): void;
   /** Forgets receipts and batch ids older than the given time, at most `most` rows; returns how many. */
   prune(beforeMs: number, most: number): number;
 }

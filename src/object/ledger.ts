@@ -16,11 +16,12 @@ import type {
   Settlement,
 } from '../engine/ports.ts';
 import { LedgerApps } from './ledger-apps.ts';
+import { LedgerDoomed } from './ledger-doomed.ts';
 import { LedgerFrames } from './ledger-frames.ts';
 
 /**
  * The ledger on the object's SQLite. Every statement of the service is in this file, in `ledger-frames.ts`, in
- * `ledger-apps.ts` and in `migrations/`.
+ * `ledger-apps.ts`, in `ledger-doomed.ts` and in `migrations/`.
  *
  * Headers and the few fields of state are mirrored in memory, since an object has its database to itself. Memory is
  * changed only after the transaction went through; what a crash takes, it takes from both.
@@ -30,6 +31,7 @@ export class SqlLedger implements Ledger {
   readonly #sql: SqlStorage;
   readonly #frames: LedgerFrames;
   readonly #apps: LedgerApps;
+  readonly #doomed: LedgerDoomed;
   #row: StateRow;
   #intent: OpenIntent | null;
 
@@ -45,6 +47,7 @@ export class SqlLedger implements Ledger {
     this.#row = this.#sql.exec<StateRow>('SELECT * FROM ledger').one();
     this.#frames = new LedgerFrames(storage.sql);
     this.#apps = new LedgerApps(storage.sql);
+    this.#doomed = new LedgerDoomed(storage.sql);
     this.#intent = this.#readIntent();
   }
 
@@ -58,6 +61,7 @@ export class SqlLedger implements Ledger {
       hintedVersion: row.hinted_version,
       buffer: this.#frames.buffer,
       intent: this.#intent,
+      doomed: this.#doomed.state,
       lastCommit: row.last_commit === null ? null : (JSON.parse(row.last_commit) as CommitRecord),
       lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as ErrorRecord),
     };
@@ -115,9 +119,9 @@ export class SqlLedger implements Ledger {
     open.targets = targets;
   }
 
-  settle(settlement: Settlement, exceptions: readonly Exception[] = []): void {
+  settle(settlement: Settlement, exceptions: readonly Exception[] = [], last?: number): void {
     const { intent } = this.#open();
-    this.#leave(intent.first, intent.last, settlement, { intent, exceptions });
+    this.#leave(intent.first, last ?? intent.last, settlement, { intent, exceptions });
     this.#intent = null;
   }
 
@@ -232,6 +236,18 @@ export class SqlLedger implements Ledger {
     return found[0] ?? null;
   }
 
+  doom(keys: readonly string[], notBeforeMs: number): void {
+    if (keys.length > 0) this.#transaction(() => this.#doomed.add(keys, notBeforeMs));
+  }
+
+  doomed(nowMs: number, most: number): string[] {
+    return this.#doomed.due(nowMs, most);
+  }
+
+  erased(keys: readonly string[]): void {
+    this.#transaction(() => this.#doomed.remove(keys));
+  }
+
   prune(beforeMs: number, most: number): number {
     return this.#storage.transactionSync(() => {
       const batches = this.#sql.exec(
@@ -325,6 +341,7 @@ export class SqlLedger implements Ledger {
       return this.#storage.transactionSync(step);
     } catch (error) {
       this.#apps.load();
+      this.#doomed.load();
       throw error;
     }
   }

@@ -1,8 +1,9 @@
 import ledger from '../../migrations/0001_ledger.sql';
+import doomed from '../../migrations/0002_doomed.sql';
 import { unavailable } from '../core/base/errors.ts';
 
 /** In order; a migration's number is its place here. They only add, so that an older build can be seen to be older. */
-const MIGRATIONS: readonly string[] = [ledger];
+const MIGRATIONS: readonly string[] = [ledger, doomed];
 
 /**
  * Brings the object's database to this build's schema, all or nothing.

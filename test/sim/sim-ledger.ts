@@ -37,6 +37,7 @@ interface Durable {
   apps: [string, { recent: RecentEpoch[]; parked: ({ epoch: bigint } & ErrorRecord) | null; retiring: boolean }][];
   parked: Held[];
   moved: [number, number][];
+  doomed: { keys: string[]; notBeforeMs: number }[];
 }
 
 /** Called around each step that changes the ledger; throwing in `before` means that the step did not happen. */
@@ -65,6 +66,7 @@ export class SimLedger implements Ledger {
       apps: [],
       parked: [],
       moved: [],
+      doomed: [],
     };
   }
 
@@ -98,6 +100,10 @@ export class SimLedger implements Ledger {
       hintedVersion: it.hintedVersion,
       buffer: { frames: it.frames.length, rows, bytes, oldestMs: it.frames[0]?.acceptedMs ?? null },
       intent: this.#intent(),
+      doomed: {
+        keys: it.doomed.reduce((sum, { keys }) => sum + keys.length, 0),
+        dueMs: it.doomed.length === 0 ? null : Math.min(...it.doomed.map(({ notBeforeMs }) => notBeforeMs)),
+      },
       lastCommit: it.lastCommit,
       lastError: it.lastError,
     };
@@ -216,10 +222,10 @@ export class SimLedger implements Ledger {
     this.#step('noteTarget', () => targets.push(version));
   }
 
-  settle(settlement: Settlement, exceptions: readonly Exception[] = []): void {
+  settle(settlement: Settlement, exceptions: readonly Exception[] = [], until?: number): void {
     const { first, last, retire } = parseIntent(this.#open().body);
     this.#step('settle', (it) => {
-      this.#leave(first, last, settlement, exceptions);
+      this.#leave(first, until ?? last, settlement, exceptions);
       if (settlement.outcome === 'committed') it.apps = it.apps.filter(([app]) => !retire.includes(app));
       it.intent = null;
     });
@@ -292,6 +298,29 @@ export class SimLedger implements Ledger {
   batch(batchId: string): { sequence: number; digest: string } | null {
     const found = this.#durable.batches.find(([id]) => id === batchId);
     return found === undefined ? null : { sequence: found[1].sequence, digest: found[1].digest };
+  }
+
+  doom(keys: readonly string[], notBeforeMs: number): void {
+    if (keys.length === 0) return;
+    this.#step('doom', (it) => {
+      it.doomed.push({ keys: [...keys], notBeforeMs });
+      it.doomed.sort((a, b) => a.notBeforeMs - b.notBeforeMs);
+    });
+  }
+
+  doomed(nowMs: number, most: number): string[] {
+    const due = this.#durable.doomed.filter(({ notBeforeMs }) => notBeforeMs <= nowMs);
+    return due.flatMap(({ keys }) => keys).slice(0, most);
+  }
+
+  erased(keys: readonly string[]): void {
+    this.#step('erased', (it) => {
+      const gone = new Set(keys);
+      it.doomed = it.doomed.flatMap((entry) => {
+        const rest = entry.keys.filter((key) => !gone.delete(key));
+        return rest.length === 0 ? [] : [{ ...entry, keys: rest }];
+      });
+    });
   }
 
   prune(beforeMs: number, most: number): number {

@@ -309,6 +309,38 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.receipt(1)).toBeNull();
     });
 
+    it('doom: keys wait for their time, come oldest first and leave once, across incarnations', (host) => {
+      const ledger = host.open();
+      expect(ledger.state().doomed).toEqual({ keys: 0, dueMs: null });
+      ledger.doom(['late-1', 'late-2'], 900);
+      ledger.doom(['a', 'b', 'c'], 500);
+      expect(host.open().state().doomed).toEqual({ keys: 5, dueMs: 500 });
+      expect(host.open().doomed(499, 10)).toEqual([]);
+      expect(host.open().doomed(500, 10)).toEqual(['a', 'b', 'c']);
+      expect(host.open().doomed(900, 4)).toEqual(['a', 'b', 'c', 'late-1']);
+      const again = host.open();
+      again.erased(['b', 'late-1', 'never-queued']);
+      expect(again.doomed(900, 10)).toEqual(['a', 'c', 'late-2']);
+      again.erased(['a', 'c']);
+      expect(host.open().state().doomed).toEqual({ keys: 1, dueMs: 900 });
+      again.erased(['late-2']);
+      expect(host.open().state().doomed).toEqual({ keys: 0, dueMs: null });
+    });
+
+    it('doom: thousands of keys come back whole, a bounded number at a time', (host) => {
+      const keys = Array.from({ length: 2_500 }, (_, index) => `warehouse/ns/t/data/${index}.parquet`);
+      host.open().doom(keys, 500);
+      const found: string[] = [];
+      for (let pass = 0; pass < 3; pass++) {
+        const ledger = host.open();
+        const due = ledger.doomed(500, 1000);
+        found.push(...due);
+        ledger.erased(due);
+      }
+      expect(found).toEqual(keys);
+      expect(host.open().doomed(500, 1000)).toEqual([]);
+    });
+
     it('gave: a number belongs to the identity that gave it, also after that was given up', (host) => {
       const ledger = host.open();
       const before = ledger.state().ledgerId;
