@@ -1,3 +1,5 @@
+import type { Detail } from './base/errors.ts';
+
 /**
  * The seam between the commit driver and a table format. A sink turns a change and a base into files, one conditional
  * write and a verdict on premises; it makes no request. The driver uploads, writes, reads back and loops; it knows no
@@ -37,8 +39,26 @@ export type Decision<Base> =
   | { kind: 'settled'; found: Found }
   /** The change no longer fits the base (schema moved, part of it committed): prepare again. */
   | { kind: 'again'; reason: string }
+  /** The base already is as the change would leave it: no version is written. */
+  | { kind: 'nothing'; message: string; detail: Record<string, Detail> }
+  /** Another change took away what this one builds on: it has to be planned anew. */
+  | { kind: 'conflict'; type: string; message: string }
   /** The change can never be applied. */
   | { kind: 'refused'; type: string; message: string };
+
+/** Kinds of change that another writer can have made in between (see `core/commit/conflicts.ts`). */
+export type RebasedOver =
+  | 'append'
+  | 'replace'
+  | 'delete'
+  | 'overwrite'
+  | 'rewrite-manifests'
+  | 'expire'
+  | 'layout'
+  | 'properties'
+  | 'refs'
+  | 'rollback'
+  | 'drop';
 
 /** A change prepared once, decided on every attempt. */
 export interface Change {
@@ -69,6 +89,8 @@ export interface Sink<Base extends Based, C extends Change> {
   decide(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>, nowMs: number): Decision<Base>;
   /** The change in the chain of the base, if it is there. Asked before every decision and after every write. */
   find(change: C, base: Base): Found | null;
+  /** What other writers' changes between two bases were: a change first decided on `from` was committed on `to`. */
+  rebasedOver(from: Base | null, to: Base | null): RebasedOver[];
   /** True when the base refers to an object of an earlier attempt, or may: it must stay. */
   refersTo(base: Base, key: string): boolean;
 }

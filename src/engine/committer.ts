@@ -1,3 +1,4 @@
+import { type Detail, SluiceError } from '../core/base/errors.ts';
 import { COMMIT_ATTEMPTS_MAX, FENCE_MS, NEEDS_ROUNDS_MAX, RACE_BACKOFF } from '../core/base/limits.ts';
 import { backoffMs } from '../core/commit/backoff.ts';
 import { classify, isFresh, type Look, type WriteAnswer } from '../core/commit/outcome.ts';
@@ -15,8 +16,14 @@ export type CommitResult<Base> =
   | { outcome: 'again'; base: Base | null; reason: string }
   /** It can never be applied. */
   | { outcome: 'refused'; base: Base | null; type: string; message: string }
-  /** Every attempt lost its race. Nothing of it is in the chain; run it again later. */
-  | { outcome: 'conflict'; base: Base | null }
+  /** The table already is as the change would leave it; no version was written. */
+  | { outcome: 'nothing'; base: Base | null; message: string; detail: Record<string, Detail> }
+  /**
+   * Another change came first: at every attempt (`commit-conflict`; run it again later), or to what this one builds on
+   * (any other type; plan it anew). Nothing of it is in the chain. `discardable`: no write of this run can have landed or
+   * can land, so what it uploaded may be deleted, if no earlier run of the same change wrote anything.
+   */
+  | { outcome: 'conflict'; base: Base | null; type: string; message: string; discardable: boolean }
   /** The store failed before this run's conditional write. An earlier run's write may still be open. */
   | { outcome: 'unavailable'; error: StoreError }
   /** The conditional write may have landed or may still land. Run it again, delete nothing. */
@@ -64,15 +71,38 @@ export class Committer<Base extends Based, C extends Change> {
     let base: Base | null = known;
     let isLoaded = known !== null;
     const reopened = this.#open?.commitId === change.commitId ? this.#open : null;
+    let first: Base | null = null;
+    let isSure = reopened === null;
     try {
       for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt++) {
         if (!isLoaded) base = await this.#loader.load(known?.version ?? null);
         isLoaded = false;
-        const decision = await this.#decide(change, base, reopened);
+        let decision: Decision<Base>;
+        try {
+          decision = await this.#decide(change, base, reopened);
+        } catch (error) {
+          // A base that others left behind may have lost its files to their expiry: only of the newest is that damage.
+          if (!(error instanceof SluiceError && error.kind === 'corrupt')) throw error;
+          if (await this.#uploadAndConfirm(base, [], [])) throw error;
+          marks.hit('stalled-past-expiry');
+          continue;
+        }
+        if (attempt === 1) first = base;
         if (decision.kind === 'settled') return await this.#settled(base as Base, decision.found, superseded);
         if (decision.kind === 'again') return { outcome: 'again', base, reason: decision.reason };
         if (decision.kind === 'refused')
           return { outcome: 'refused', base, type: decision.type, message: decision.message };
+        if (decision.kind === 'nothing' || decision.kind === 'conflict') {
+          // An end that is told of a base must be told of the newest: a cached one may be long past.
+          if (!(await this.#uploadAndConfirm(base, [], []))) {
+            marks.hit('base-moved');
+            continue;
+          }
+          const { message } = decision;
+          if (decision.kind === 'nothing') return { outcome: 'nothing', base, message, detail: decision.detail };
+          marks.hit('inputs-gone');
+          return { outcome: 'conflict', base, type: decision.type, message, discardable: isSure };
+        }
 
         const target = (base?.version ?? 0) + 1;
         note(target);
@@ -93,7 +123,13 @@ export class Committer<Base extends Based, C extends Change> {
           this.#open = null;
           const found = this.#sink.find(change, next);
           if (found === null) throw new Error('a commit must be found in the version it wrote');
-          await this.#discard(next, superseded);
+          if (attempt > 1) this.#markRebase(first, base);
+          // What this attempt made again is in the table now, under the name an earlier one had given it.
+          const current = new Set(decision.uploads.map((upload) => upload.key));
+          await this.#discard(
+            next,
+            superseded.filter((key) => !current.has(key)),
+          );
           return { outcome: 'committed', base: next, found, own: true };
         }
         const seen = await this.#look(change, target);
@@ -102,6 +138,7 @@ export class Committer<Base extends Based, C extends Change> {
           case 'committed':
             marks.hit('read-back-own');
             if (write.answer === 'error') marks.hit('unknown-resolved');
+            if (attempt > 1) this.#markRebase(first, base);
             return await this.#settled(seen.base as Base, seen.found as Found, superseded);
           case 'unknown':
             marks.hit('unknown');
@@ -109,6 +146,7 @@ export class Committer<Base extends Based, C extends Change> {
             return { outcome: 'unknown', error: write.error ?? seen.error };
           case 'fenced':
             marks.hit('fenced');
+            isSure = false;
             break;
           case 'lost':
             marks.hit('lost-race');
@@ -121,11 +159,16 @@ export class Committer<Base extends Based, C extends Change> {
         isLoaded = true;
         await clock.sleep(backoffMs(attempt, draw(random), RACE_BACKOFF));
       }
-      return { outcome: 'conflict', base };
+      const message = 'other writers were first at every attempt';
+      return { outcome: 'conflict', base, type: 'commit-conflict', message, discardable: isSure };
     } catch (error) {
       if (error instanceof StoreError) return { outcome: 'unavailable', error };
       throw error;
     }
+  }
+
+  #markRebase(first: Base | null, base: Base | null): void {
+    for (const kind of this.#sink.rebasedOver(first, base)) this.#ports.marks.hit(`rebased-over-${kind}`);
   }
 
   /** Own commit first, then the write that is still open on this very base, else a new decision. */

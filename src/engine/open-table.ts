@@ -84,6 +84,7 @@ export class OpenTable {
         break;
       case 'again':
       case 'refused':
+      case 'nothing':
       case 'conflict':
         this.#base = result.base;
         this.#hint.invalidate();

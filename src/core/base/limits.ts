@@ -290,3 +290,15 @@ export const METADATA_BELOW_HINT_MIN = 20;
 
 /** Snapshots on one page of their listing. */
 export const SNAPSHOTS_PAGE = { default: 100, max: 1_000 } as const;
+
+/** Manifests, and their bytes as stored, that one operation on files reads and holds: their entries take ten to twenty
+ * times that in memory. Tables of ours have some dozen manifests; beyond it rewrite-manifests makes pruning possible. */
+export const OPERATION_MANIFESTS_MAX = 1_000;
+export const OPERATION_MANIFEST_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Size and files of a manifest at which a rewrite begins the next one: Iceberg's own target, and what merging takes. */
+export const MANIFEST_TARGET_BYTES = 8 * 1024 * 1024;
+export const MANIFEST_TARGET_FILES = 4_000;
+
+/** Partitions or paths of one file filter, and inputs or outputs of one replace. */
+export const FILTER_ITEMS_MAX = 10_000;

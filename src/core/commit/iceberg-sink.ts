@@ -13,9 +13,11 @@ import {
 import { parseMetadata } from '../iceberg/metadata.ts';
 import { currentSnapshot } from '../iceberg/snapshot.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
-import type { Decision, Found, Sink } from '../sink.ts';
+import type { Decision, Found, RebasedOver, Sink } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
+import { changesBetween } from './conflicts.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
+import { decideDelete, deleteNeeds } from './decide-delete.ts';
 import { decideAttach, decideCreate, decideDrop } from './decide-table.ts';
 import { findCommit, type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { Operation } from './operation.ts';
@@ -77,7 +79,14 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   }
 
   needs(operation: Operation, base: IcebergBase | null, seen: ReadonlyMap<string, Uint8Array>): string[] {
-    return operation.kind === 'append' ? appendNeeds(this.#context, operation, base, seen) : [];
+    switch (operation.kind) {
+      case 'append':
+        return appendNeeds(this.#context, operation, base, seen);
+      case 'delete':
+        return deleteNeeds(this.#context, operation, base, seen);
+      default:
+        return [];
+    }
   }
 
   decide(
@@ -89,6 +98,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
     switch (operation.kind) {
       case 'append':
         return decideAppend(this.#context, operation, base, seen, nowMs);
+      case 'delete':
+        return decideDelete(this.#context, operation, base, seen, nowMs);
       case 'create':
         return decideCreate(this.#context, operation, base, nowMs);
       case 'attach':
@@ -104,7 +115,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
     const { metadata } = base;
     switch (operation.kind) {
       case 'append':
-        return findCommit(base, operation.intent.commitId);
+      case 'delete':
+        return findCommit(base, operation.commitId);
       case 'create':
       case 'drop':
         // Changes without a snapshot are found by the table uuid they gave.
@@ -116,6 +128,10 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
       default:
         return unreachable(operation);
     }
+  }
+
+  rebasedOver(from: IcebergBase | null, to: IcebergBase | null): RebasedOver[] {
+    return changesBetween(from?.metadata ?? null, to?.metadata ?? null);
   }
 
   refersTo(base: IcebergBase, key: string): boolean {

@@ -3,6 +3,8 @@ import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
 
+import type { FileFilter } from './file-filter.ts';
+import type { Plan } from './plan.ts';
 /** What identifies a commit that makes a snapshot, fixed before its first attempt and the same in all of them. */
 export interface CommitIdentity {
   /** 128 bits, hexadecimal. */
@@ -42,6 +44,23 @@ export interface CreateOperation extends Change {
   uuid: string;
   location: string;
   layout: TableLayout;
+/** Removes whole data files. */
+export interface DeleteOperation extends Change {
+  kind: 'delete';
+  identity: CommitIdentity;
+  /** Which; chosen anew on each base. */
+  filter: FileFilter;
+}
+
+/** A change of metadata alone; found by its commit id in the list of changes, see `changes.ts`. */
+export interface UpdateOperation extends Change {
+  kind: 'update';
+  /** The snapshot id is used only where a change of columns needs a snapshot. */
+  identity: CommitIdentity;
+  /** What to do on the base of each attempt. */
+  plan: Plan;
+}
+
 }
 
 /** Takes over a table that somebody else made: marks it as served, and gives it a Hadoop version where it has none. */
@@ -61,4 +80,4 @@ export interface DropOperation extends Change {
   uuid: string;
 }
 
-export type Operation = AppendOperation | CreateOperation | AttachOperation | DropOperation;
+export type Operation = AppendOperation | DeleteOperation | CreateOperation | AttachOperation | DropOperation;

@@ -1,0 +1,103 @@
+import type { TableMetadata } from '../iceberg/types.ts';
+import type { Decision } from '../sink.ts';
+import { fileMatcher } from './file-filter.ts';
+import { type IcebergBase, seenOf } from './iceberg-base.ts';
+import type { CommitIdentity, DeleteOperation } from './operation.ts';
+import { otherTable } from './premises.ts';
+import { reportKeys } from './report.ts';
+import { rewriteTouched } from './rewrite-files.ts';
+import { candidateRows, countsOf, liveRows, selectFiles, selectionNeeds, tooMany } from './select-files.ts';
+import type { SinkContext } from './sink-context.ts';
+import { snapshotOf } from './snapshot-of.ts';
+
+/**
+ * A delete of whole files, checked against the table it is for.
+ *
+ * @throws invalid `unknown-partition-field`, `bad-partition-value`, `no-time-column`
+ */
+export function prepareDelete(
+  identity: CommitIdentity,
+  filter: DeleteOperation['filter'],
+  metadata: TableMetadata,
+): DeleteOperation {
+  fileMatcher(filter, metadata);
+  return { kind: 'delete', commitId: identity.commitId, uploads: [], identity, filter };
+}
+
+/**
+ * Deletes the files that the filter covers *on this base*: chosen anew on each attempt. So an append that got in before
+ * it is deleted with the rest, and one that comes after it stays: commits take effect in the order of their versions.
+ * Nothing to delete makes no snapshot (S10).
+ */
+export function decideDelete(
+  context: SinkContext,
+  operation: DeleteOperation,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+  nowMs: number,
+): Decision<IcebergBase> {
+  const { identity, filter } = operation;
+  const other = otherTable(base, identity.tableUuid);
+  if (base === null || other !== null) return other as Decision<IcebergBase>;
+  const { metadata } = base;
+  const matcher = fileMatcher(filter, metadata);
+  const parentRows = liveRows(context, base, seen);
+  const candidates = candidateRows(parentRows, matcher);
+  const refusal = tooMany(candidates);
+  if (refusal !== null) return refusal;
+  const known = seenOf(context, base, seen);
+  const { touched, removed, overlapping, unnumbered } = selectFiles(context, metadata, candidates, known, matcher);
+  if (unnumbered !== null) return unnumberedRefusal(unnumbered);
+  if (removed.files === 0) {
+    const detail = { overlappingFiles: overlapping.files, overlappingRows: overlapping.records.toString() };
+    return { kind: 'nothing', message: 'no file is covered by the filter', detail };
+  }
+  const sequenceNumber = metadata['last-sequence-number'] + 1n;
+  const made = rewriteTouched(context, { metadata, identity, sequenceNumber }, touched);
+  const carried = parentRows.filter((row) => !touched.some((manifest) => manifest.row === row));
+  return snapshotOf(
+    context,
+    {
+      base,
+      identity,
+      operation: 'delete',
+      schemaId: metadata['current-schema-id'],
+      parentRows,
+      made,
+      carried,
+      counts: countsOf(null, removed),
+      epochs: 'carry',
+      // Rows went: an index that still names them would answer wrongly.
+      lastValueIndex: null,
+      extra: reportKeys({ made, replaced: touched.length, kept: carried.length, overlapping }),
+    },
+    known,
+    nowMs,
+  );
+}
+
+/** See `selectionNeeds`. */
+export function deleteNeeds(
+  context: SinkContext,
+  operation: DeleteOperation,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+): string[] {
+  if (otherTable(base, operation.identity.tableUuid) !== null) return [];
+  return selectionNeeds(
+    context,
+    base,
+    seen,
+    ({ metadata }, rows) => candidateRows(rows, fileMatcher(operation.filter, metadata)),
+    ({ metadata }, rows, known) => {
+      const matcher = fileMatcher(operation.filter, metadata);
+      return countsOf(null, selectFiles(context, metadata, candidateRows(rows, matcher), known, matcher).removed);
+    },
+  );
+}
+
+/** A file whose file sequence number its manifest does not give: an entry of it cannot be written rightly (Q2). */
+export function unnumberedRefusal(path: string): Extract<Decision<IcebergBase>, { kind: 'refused' }> {
+  const message = `manifest does not give the file sequence number of a file, rewrite it with its own engine: ${path}`;
+  return { kind: 'refused', type: 'unnumbered-file', message };
+}
