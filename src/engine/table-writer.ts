@@ -1,33 +1,29 @@
 import { hex } from '../core/base/bytes.ts';
 import type { Compress } from '../core/base/codecs.ts';
-import { conflict, invalid, SluiceError, unavailable } from '../core/base/errors.ts';
+import { conflict, SluiceError, unavailable } from '../core/base/errors.ts';
 import { snapshotIdOf } from '../core/base/ids.ts';
 import {
   BATCH_MEMORY_MS,
   BATCH_PARTITIONS_MAX,
-  BUFFER_BYTES_MAX,
-  BUFFER_FRAMES_MAX,
   FLUSH_INTERVAL_MIN_MS,
   FLUSHES_PER_RUN_MAX,
-  INTENT_RETRY,
-  PREPARE_TRIES_MAX,
   PRUNE_INTERVAL_MS,
   PRUNE_ROWS_MAX,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
 import { ownApp, readEpochs } from '../core/batch/epochs.ts';
 import { flushDueMs } from '../core/batch/flush-policy.ts';
-import type { Frame, NewFrame } from '../core/batch/frame.ts';
+import type { NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
-import { prepareAppend } from '../core/commit/prepare-append.ts';
 import { tableSettings } from '../core/table/properties.ts';
-import type { CommitResult } from './committer.ts';
+import { Admission } from './admission.ts';
 import { GroupCommit } from './group.ts';
+import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
-import type { ErrorRecord, Ledger, LedgerState, OpenIntent, Settlement } from './ports.ts';
+import type { ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
 import { Waiters } from './waiters.ts';
 
 export interface WriterPorts extends TablePorts {
@@ -61,10 +57,9 @@ export interface Accepted {
 export class TableWriter {
   readonly #ports: WriterPorts;
   readonly #table: OpenTable;
-  readonly #group: GroupCommit;
+  readonly #admission: Admission;
+  readonly #runner: IntentRunner;
   readonly #waiters = new Waiters();
-  /** Intents sealed by this incarnation; any other was left by one before. */
-  #sealed: string | null = null;
   #checked: Promise<void> | null = null;
   #running: Promise<void> | null = null;
   #loadFailures = 0;
@@ -76,7 +71,17 @@ export class TableWriter {
   constructor(ports: WriterPorts, table: OpenTable) {
     this.#ports = ports;
     this.#table = table;
-    this.#group = new GroupCommit(ports.ledger, ports.clock, () => this.#arm());
+    const group = new GroupCommit(ports.ledger, ports.clock, () => this.#arm());
+    this.#admission = new Admission(ports, table, group);
+    this.#runner = new IntentRunner(ports, table, {
+      settled: () => {
+        const { lastSequence, buffer } = ports.ledger.state();
+        this.#waiters.wake(lastSequence - buffer.frames);
+        this.#arm();
+      },
+      replaced: (base, settlement) => this.replaced(base, settlement),
+      deferred: (error) => this.#log('commit-deferred', error),
+    });
   }
 
   /**
@@ -94,10 +99,7 @@ export class TableWriter {
     if (!base.metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
       throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
     }
-    // Looked up and taken in one turn: two requests at once under one id are one batch.
-    const before = this.#earlier(frame);
-    const duplicate = before !== null;
-    const sequence = await (before ?? this.#accept(frame));
+    const { sequence, duplicate } = await this.#admission.admit(frame);
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
       const waiting = this.#waiters.wait(sequence, clock.now(), clock.sleep(waitMs));
       this.#arm();
@@ -223,33 +225,6 @@ export class TableWriter {
     ledger.know({ uuid, version: base.version });
   }
 
-  /** The sequence under which this batch was accepted before, also while its group is still being written. */
-  #earlier(frame: NewFrame): Promise<number> | number | null {
-    if (frame.batchId === null) return null;
-    const known = this.#ports.ledger.batch(frame.batchId) ?? this.#joining.get(frame.batchId);
-    if (known === undefined) return null;
-    if (known.digest !== frame.digest) {
-      throw invalid('idempotency-conflict', `batch id was used for another body: ${frame.batchId}`);
-    }
-    return known.sequence;
-  }
-
-  readonly #joining = new Map<string, { digest: string; sequence: Promise<number> }>();
-
-  #accept(frame: NewFrame): Promise<number> {
-    const { buffer } = this.#ports.ledger.state();
-    const { pending } = this.#group;
-    const bytes = buffer.bytes + pending.bytes + frame.body.length;
-    if ((buffer.frames > 0 && bytes > BUFFER_BYTES_MAX) || buffer.frames + pending.frames >= BUFFER_FRAMES_MAX) {
-      throw unavailable('busy', `buffer is full: bytes=${buffer.bytes} batches=${buffer.frames}`, { retryAfter: 5 });
-    }
-    const sequence = this.#group.join(frame);
-    const { batchId } = frame;
-    if (batchId === null) return sequence;
-    this.#joining.set(batchId, { digest: frame.digest, sequence });
-    return sequence.finally(() => this.#joining.delete(batchId));
-  }
-
   #receipt(sequence: number): Receipt {
     return this.#ports.ledger.receipt(sequence) ?? { state: 'buffered' };
   }
@@ -294,7 +269,7 @@ export class TableWriter {
         const forced = this.#forced;
         if (state.intent !== null) {
           if (!forced && state.intent.retryMs > clock.now()) break;
-          if (!(await this.#runIntent(state.intent))) break;
+          if (!(await this.#runner.run(state.intent))) break;
           continue;
         }
         const due = this.#flushDueMs(state);
@@ -338,10 +313,10 @@ export class TableWriter {
       last: range.last,
       rows: range.rows,
       tableUuid: base.metadata['table-uuid'],
-      retire: [],
+      retire: ledger.heldApps().filter((app) => ledger.app(app).retiring),
     };
     ledger.seal(intent, base.version + 1);
-    this.#sealed = intent.commitId;
+    this.#runner.sealed(intent.commitId);
     this.#arm();
     return true;
   }
@@ -352,98 +327,6 @@ export class TableWriter {
       const id = snapshotIdOf(this.#ports.random.bytes(8));
       if (!taken.has(id)) return id;
     }
-  }
-
-  /** Runs the open intent once. True when it settled. */
-  async #runIntent(open: OpenIntent): Promise<boolean> {
-    const { ledger, clock, marks } = this.#ports;
-    const { intent } = open;
-    if (this.#sealed !== intent.commitId) {
-      // Left by an incarnation before this one: perhaps it is in the table already.
-      marks.hit('intent-replayed');
-      this.#sealed = intent.commitId;
-      const base = await this.#table.load();
-      const found = base === null ? null : this.#table.sink.findCommit(base, intent.commitId);
-      if (base !== null && found !== null) {
-        marks.hit('read-back-own');
-        this.#settle(base, found.snapshotId, found.version, intent.rows);
-        return true;
-      }
-    }
-    for (let attempt = 0; attempt < PREPARE_TRIES_MAX; attempt++) {
-      const base = this.#table.base ?? (await this.#table.load());
-      if (base === null) return this.#defer(open, { type: 'table-gone', message: 'table has no version in the store' });
-      const frames = this.#uncommitted(base, ledger.frames(intent.first, intent.last), intent);
-      if (frames.length === 0) {
-        this.#settle(base, null, base.version, 0);
-        return true;
-      }
-      const operation = prepareAppend({
-        ...this.#ports,
-        place: this.#table.place,
-        intent,
-        frames,
-        metadata: base.metadata,
-      });
-      const result = await this.#table.commit(operation, (version) => ledger.noteTarget(version));
-      switch (result.outcome) {
-        case 'committed':
-          this.#settle(result.base, result.found.snapshotId, result.found.version, intent.rows);
-          return true;
-        case 'again':
-          continue;
-        case 'refused':
-          return this.#refused(open, result);
-        case 'conflict':
-          return this.#defer(open, { type: 'commit-conflict', message: 'other writers were first at every attempt' });
-        case 'unavailable':
-          return this.#defer(open, { type: 'store-unavailable', message: result.error.message });
-        case 'unknown':
-          return this.#defer(open, { type: 'commit-unknown', message: messageOf(result.error) });
-      }
-    }
-    return this.#defer(open, {
-      type: 'commit-conflict',
-      message: `table moved under the commit again and again: ${clock.now()}`,
-    });
-  }
-
-  /** Frames that the base does not hold yet: ranges are compared, since a part of the intent may have been committed. */
-  #uncommitted(base: IcebergBase, frames: Frame[], intent: Intent): Frame[] {
-    const watermark = readEpochs(base.metadata).get(ownApp(intent.ledgerId)) ?? 0n;
-    const rest = frames.filter((frame) => BigInt(frame.sequence) > watermark);
-    if (rest.length < frames.length) this.#ports.marks.hit('frames-already-committed');
-    return rest;
-  }
-
-  #refused(open: OpenIntent, result: Extract<CommitResult<IcebergBase>, { outcome: 'refused' }>): boolean {
-    if (result.base === null) {
-      // Missing everywhere may be a bucket that is not what it was: keep the rows, a person must look.
-      return this.#defer(open, { type: result.type, message: result.message });
-    }
-    this.replaced(result.base, this.#refusal(result.type, result.message));
-    return true;
-  }
-
-  #settle(base: IcebergBase, snapshotId: bigint | null, version: number, rows: number): void {
-    const { ledger, clock } = this.#ports;
-    ledger.settle({
-      outcome: 'committed',
-      snapshotId,
-      version,
-      tableUuid: base.metadata['table-uuid'],
-      committedMs: clock.now(),
-      rows,
-    });
-    this.#waiters.wake(ledger.state().lastSequence - ledger.state().buffer.frames);
-    this.#arm();
-  }
-
-  #defer(open: OpenIntent, error: { type: string; message: string }): false {
-    const nowMs = this.#ports.clock.now();
-    this.#ports.ledger.defer(nowMs + retryWaitMs(open.failures + 1), { ...error, atMs: nowMs });
-    this.#log('commit-deferred', { ...error, failures: open.failures + 1 });
-    return false;
   }
 
   #log(event: string, members: object): void {
@@ -475,13 +358,4 @@ export class TableWriter {
       atMs: this.#ports.clock.now(),
     };
   }
-}
-
-/** At least a second, doubling, at most a minute: unknown outcomes and store faults pass by themselves. */
-function retryWaitMs(failures: number): number {
-  return Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

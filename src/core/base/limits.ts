@@ -302,3 +302,9 @@ export const MANIFEST_TARGET_FILES = 4_000;
 
 /** Partitions or paths of one file filter, and inputs or outputs of one replace. */
 export const FILTER_ITEMS_MAX = 10_000;
+
+/** Runs of batches left out of one commit: about 3 kB in its summary. A flush with more is cut short before them. */
+export const LEFT_OUT_RUNS_MAX = 64;
+
+/** Waits for a fresh look at the table before a batch is called a duplicate; then the question is asked again. */
+export const ADMIT_LOOKS_MAX = 2;

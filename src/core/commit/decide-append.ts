@@ -1,5 +1,7 @@
 import { own } from '../base/shape.ts';
-import { ownApp, readEpochs } from '../batch/epochs.ts';
+import { placeOf } from '../batch/admission.ts';
+import { type Epochs, ownApp, readEpochs } from '../batch/epochs.ts';
+import { LEFT_OUT_KEY } from '../batch/left-out.ts';
 import { MAIN } from '../iceberg/snapshot.ts';
 import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestFile } from '../iceberg/types.ts';
@@ -39,6 +41,11 @@ export function decideAppend(
   const app = ownApp(intent.ledgerId);
   const epochs = readEpochs(metadata, branch);
   if ((epochs.get(app) ?? 0n) >= operation.first) return { kind: 'again', reason: 'a part is committed already' };
+  for (const [producer, { first, sparse }] of operation.progress) {
+    if (placeOf({ epoch: first, sparse }, epochs.get(producer) ?? null) !== 'next') {
+      return { kind: 'again', reason: `progress of ${producer} moved` };
+    }
+  }
   const stands =
     metadata['current-schema-id'] === operation.schemaId &&
     metadata['default-spec-id'] === operation.specId &&
@@ -60,10 +67,7 @@ export function decideAppend(
       operation: 'append',
       schemaId: operation.schemaId,
       parentRows,
-      made: [
-        { row: operation.manifest(sequenceNumber), bytes: operation.manifestBytes, once: true },
-        ...merged.map(({ made }) => made),
-      ],
+      made: [...ownManifest(operation, sequenceNumber), ...merged.map(({ made }) => made)],
       carried: parentRows.filter((row) => !merged.some(({ group }) => group.includes(row))),
       counts: {
         ...NO_COUNTS,
@@ -72,14 +76,36 @@ export function decideAppend(
         addedFilesSize: BigInt(operation.added.bytes),
         changedPartitionCount: BigInt(operation.added.partitions),
       },
-      epochs: new Map(epochs).set(app, operation.last),
+      epochs: epochsAfter(epochs, operation),
       // An index is only extended by who has read it; a stale one would answer wrongly, so it is left out.
       lastValueIndex: null,
       batchId: operation.batchId,
+      extra: operation.leftOut === null ? {} : { [LEFT_OUT_KEY]: operation.leftOut },
     },
     known,
     nowMs,
   );
+}
+
+function ownManifest({ manifest }: AppendOperation, sequenceNumber: bigint): MadeManifest[] {
+  return manifest === null ? [] : [{ row: manifest.row(sequenceNumber), bytes: manifest.bytes, once: true }];
+}
+
+/** The map after the commit: its apps moved on, retired ones gone. */
+function epochsAfter(before: Epochs, { intent, last, progress }: AppendOperation): Epochs {
+  const after = new Map(before).set(ownApp(intent.ledgerId), last);
+  for (const app of intent.retire) after.delete(app);
+  for (const [app, moved] of progress) after.set(app, moved.last);
+  return after;
+}
+
+/** Manifests of the parent that this commit merges. */
+function groupsToMerge(
+  operation: AppendOperation,
+  rows: readonly ManifestFile[],
+  sequenceNumber: bigint,
+): ManifestFile[][] {
+  return operation.manifest === null ? [] : manifestsToMerge(rows, operation.manifest.row(sequenceNumber));
 }
 
 function mergedManifests(
@@ -92,7 +118,7 @@ function mergedManifests(
   const { metadata } = base;
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
   const merged: { made: MadeManifest; group: readonly ManifestFile[] }[] = [];
-  for (const group of manifestsToMerge(parentRows, operation.manifest(sequenceNumber))) {
+  for (const group of groupsToMerge(operation, parentRows, sequenceNumber)) {
     const { intent } = operation;
     const made = mergeManifests(context, { metadata, group, bytesOf: known.bytesOf, identity: intent, sequenceNumber });
     if (made !== null) merged.push({ made, group });
@@ -115,6 +141,6 @@ export function appendNeeds(
   const list = listNeed(context, base, seen, branch);
   if (list !== null) return [list];
   const rows = manifestsOf(base, seen, context.keyOf, context.deflate, branch).filter((row) => liveFiles(row) > 0);
-  const toMerge = manifestsToMerge(rows, operation.manifest(base.metadata['last-sequence-number'] + 1n)).flat();
+  const toMerge = groupsToMerge(operation, rows, base.metadata['last-sequence-number'] + 1n).flat();
   return seenOf(context, base, seen).missing([...new Set([...toMerge, ...rowsToCount(base, rows, NO_COUNTS, branch)])]);
 }

@@ -1,10 +1,11 @@
 import type { Intent } from '../batch/intent.ts';
+import type { AppProgress } from '../batch/select.ts';
 import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
-
 import type { FileFilter } from './file-filter.ts';
 import type { Plan } from './plan.ts';
+
 /** What identifies a commit that makes a snapshot, fixed before its first attempt and the same in all of them. */
 export interface CommitIdentity {
   /** 128 bits, hexadecimal. */
@@ -29,21 +30,20 @@ export interface AppendOperation extends Change {
   schemaId: number;
   specId: number;
   sortOrderId: number;
-  /** The manifest's row without what the commit gives it: its entries inherit the sequence number. */
-  manifest: (sequenceNumber: bigint) => ManifestFile;
-  manifestBytes: Uint8Array;
+  /** Producers whose progress moves on with it. */
+  progress: ReadonlyMap<string, AppProgress>;
+  /** Batches of the intent's range that it does not hold, as its summary says; null: it holds all. */
+  leftOut: string | null;
+  /**
+   * The manifest, its row without what the commit gives it: its entries inherit the sequence number. Null when there are
+   * no rows and only progress moves on.
+   */
+  manifest: { row: (sequenceNumber: bigint) => ManifestFile; bytes: Uint8Array } | null;
   added: { files: number; records: number; bytes: number; partitions: number };
   /** Written for the engine when the commit holds exactly one batch and that batch has an id. */
   batchId: string | null;
 }
 
-/** A new table, at version 1 or on top of a tombstone. */
-export interface CreateOperation extends Change {
-  kind: 'create';
-  /** The new table's uuid: what the commit is found by. */
-  uuid: string;
-  location: string;
-  layout: TableLayout;
 /** Removes whole data files. */
 export interface DeleteOperation extends Change {
   kind: 'delete';
@@ -61,6 +61,13 @@ export interface UpdateOperation extends Change {
   plan: Plan;
 }
 
+/** A new table, at version 1 or on top of a tombstone. */
+export interface CreateOperation extends Change {
+  kind: 'create';
+  /** The new table's uuid: what the commit is found by. */
+  uuid: string;
+  location: string;
+  layout: TableLayout;
 }
 
 /** Takes over a table that somebody else made: marks it as served, and gives it a Hadoop version where it has none. */

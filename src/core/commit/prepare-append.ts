@@ -1,17 +1,19 @@
 import { assert } from '../base/assert.ts';
 import { fromHex } from '../base/bytes.ts';
 import type { Compress, Deflate, Digest } from '../base/codecs.ts';
-import { corrupt } from '../base/errors.ts';
+import { corrupt, SluiceError } from '../base/errors.ts';
 import { contentName, syncMarker } from '../base/ids.ts';
 import { INGEST_ROW_GROUP_ROWS } from '../base/limits.ts';
 import type { Frame } from '../batch/frame.ts';
 import type { Intent } from '../batch/intent.ts';
+import { type LeftOut, serializeLeftOut } from '../batch/left-out.ts';
+import { progressOf } from '../batch/select.ts';
 import type { Columns } from '../columns/columns.ts';
 import { concat } from '../columns/concat.ts';
 import { fillNulls } from '../columns/fill.ts';
 import { decodeFrameBody } from '../columns/frame.ts';
 import { gather } from '../columns/gather.ts';
-import { type Dedup, planFiles } from '../columns/prepare-files.ts';
+import { type Dedup, type FilePlan, planFiles } from '../columns/prepare-files.ts';
 import { metricsOf } from '../iceberg/bounds.ts';
 import { dataFilePath, manifestName } from '../iceberg/locations.ts';
 import { ADDED, manifestFileOf, writeManifest } from '../iceberg/manifest.ts';
@@ -27,8 +29,11 @@ import type { AppendOperation } from './operation.ts';
 
 export interface AppendInput {
   intent: Intent;
-  /** Not empty, in order of sequence. */
+  /** Not empty, in order of sequence; all of them are committed. */
   frames: readonly Frame[];
+  /** Where the commit ends, and what it leaves out on the way. */
+  last: number;
+  leftOut: readonly LeftOut[];
   /** The branch to append to; main when absent. */
   branch?: string;
   /** The base whose schema, spec and order the files are made for. */
@@ -53,13 +58,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
   const { schema, spec, sortOrder } = currentOf(metadata);
   const settings = tableSettings(metadata.properties);
   const columns = gatherFrames(frames, metadata, schema, settings, intent);
-  const { files } = planFiles(columns, {
-    spec,
-    sortOrder,
-    dedup: dedupOf(schema, settings),
-    targetRows: columns.rows,
-    targetBytes: settings.targetFileBytes,
-  });
+  const { files } = planOf(columns, metadata);
 
   const sourceIds = new Set([...spec.fields, ...sortOrder.fields].map((field) => field['source-id']));
   const sortingColumns = sortOrder.fields.every((field) => field.transform === 'identity')
@@ -106,16 +105,8 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     added.bytes += bytes.length;
     added.partitions.add(folder);
   }
-  const manifest = writeManifest({
-    schema,
-    spec,
-    snapshotId: intent.snapshotId,
-    entries,
-    syncMarker: syncMarker(fromHex(intent.commitId) ?? new Uint8Array(16), 'manifest', input.digest),
-    deflate: input.deflate,
-  });
-  const name = manifestName('added', contentName(intent.timeMs, input.digest([manifest.bytes])));
-  uploads.push({ key: `${place.prefix}/metadata/${name}`, bytes: manifest.bytes });
+  const manifest = entries.length === 0 ? null : describe(input, schema, spec, entries);
+  if (manifest !== null) uploads.push({ key: manifest.key, bytes: manifest.bytes });
   return {
     kind: 'append',
     commitId: intent.commitId,
@@ -123,22 +114,74 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     intent,
     branch: input.branch ?? MAIN,
     first: BigInt(frames[0].sequence),
-    last: BigInt(intent.last),
+    last: BigInt(input.last),
     schemaId: schema['schema-id'],
     specId: spec['spec-id'],
     sortOrderId: sortOrder['order-id'],
-    manifest: (sequenceNumber) =>
-      manifestFileOf(manifest.stats, {
+    progress: progressOf(frames),
+    leftOut: input.leftOut.length === 0 ? null : serializeLeftOut(input.leftOut),
+    manifest,
+    added: { ...added, partitions: added.partitions.size },
+    batchId: frames.length === 1 ? frames[0].batchId : null,
+  };
+}
+
+/** The manifest of the files, and where it lies. */
+function describe(input: AppendInput, schema: Schema, spec: PartitionSpec, entries: readonly ManifestEntry[]) {
+  const { intent, place, digest, deflate } = input;
+  const { bytes, stats } = writeManifest({
+    schema,
+    spec,
+    snapshotId: intent.snapshotId,
+    entries,
+    syncMarker: syncMarker(fromHex(intent.commitId) ?? new Uint8Array(16), 'manifest', digest),
+    deflate,
+  });
+  const name = manifestName('added', contentName(intent.timeMs, digest([bytes])));
+  return {
+    key: `${place.prefix}/metadata/${name}`,
+    bytes,
+    row: (sequenceNumber: bigint) =>
+      manifestFileOf(stats, {
         path: `${place.location}/metadata/${name}`,
-        length: BigInt(manifest.bytes.length),
+        length: BigInt(bytes.length),
         specId: spec['spec-id'],
         snapshotId: intent.snapshotId,
         sequenceNumber,
       }),
-    manifestBytes: manifest.bytes,
-    added: { ...added, partitions: added.partitions.size },
-    batchId: frames.length === 1 ? frames[0].batchId : null,
   };
+}
+
+/**
+ * Frames that do not fit the table any more, with the reason: asked one by one after they failed together, so that one
+ * refused batch does not hold up the others.
+ */
+export function unfitFrames(input: AppendInput): Map<number, string> {
+  const { schema } = currentOf(input.metadata);
+  const settings = tableSettings(input.metadata.properties);
+  const unfit = new Map<number, string>();
+  for (const frame of input.frames) {
+    try {
+      planOf(gatherFrames([frame], input.metadata, schema, settings, input.intent), input.metadata);
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error;
+      unfit.set(frame.sequence, error.type);
+    }
+  }
+  return unfit;
+}
+
+/** How the rows are split into files. */
+function planOf(columns: Columns, metadata: TableMetadata): FilePlan {
+  const { schema, spec, sortOrder } = currentOf(metadata);
+  const settings = tableSettings(metadata.properties);
+  return planFiles(columns, {
+    spec,
+    sortOrder,
+    dedup: dedupOf(schema, settings),
+    targetRows: columns.rows,
+    targetBytes: settings.targetFileBytes,
+  });
 }
 
 /** What new files of a table are made for. */
@@ -155,14 +198,16 @@ function gatherFrames(
 ): Columns {
   const schemas = new Map(metadata.schemas.map((known) => [known['schema-id'], known]));
   const micros = BigInt(intent.timeMs) * 1000n;
-  const parts = frames.map((frame) => {
-    const own = schemas.get(frame.schemaId);
-    if (own === undefined) {
-      throw corrupt('frame-corrupt', `buffered batch names a schema that the table does not have: ${frame.schemaId}`);
-    }
-    const columns = decodeFrameBody(frame.body, own);
-    return settings.ingestTimeColumn === null ? columns : fillNulls(columns, settings.ingestTimeColumn, micros);
-  });
+  const parts = frames
+    .filter(({ rows }) => rows > 0)
+    .map((frame) => {
+      const own = schemas.get(frame.schemaId);
+      if (own === undefined) {
+        throw corrupt('frame-corrupt', `buffered batch names a schema that the table does not have: ${frame.schemaId}`);
+      }
+      const columns = decodeFrameBody(frame.body, own);
+      return settings.ingestTimeColumn === null ? columns : fillNulls(columns, settings.ingestTimeColumn, micros);
+    });
   return concat(parts, schema);
 }
 
