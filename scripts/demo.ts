@@ -46,10 +46,9 @@ async function main(): Promise<void> {
   mkdirSync(persist, { recursive: true });
 
   let dev: Dev | undefined;
-  const stop = async (): Promise<void> => {
-    await dev?.stop();
-    rmSync(scratch, { recursive: true, force: true });
-  };
+  const stop = async (): Promise<void> => dev?.stop();
+  // Whatever ends the process: also a terminal that is gone and refuses to be written to.
+  process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
   let isDone = false;
   stopOnSignal(stop, () => (isDone ? 0 : 130));
   try {
@@ -71,6 +70,7 @@ async function main(): Promise<void> {
         : `NOT EQUAL: what was read back is not what was sent, see above (${seconds(elapsedMs)}).\n`,
     );
     if (!values.exit) {
+      rmSync(scratch, { recursive: true, force: true });
       progress.say(whatNext(dev, results));
       process.exitCode = equal ? 0 : 1;
       isDone = equal;

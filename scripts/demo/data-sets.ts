@@ -100,7 +100,7 @@ export const DATA_SETS: readonly DataSet[] = [
       schema: { type: 'struct', fields: FLIGHT_FIELDS },
       time_column: 'date',
       chunk: 'day',
-      properties: { 'sluice.flush-interval': '5s' },
+      properties: { 'sluice.flush-interval': '2s' },
     },
     batchRows: 20_000,
     inFlight: 4,
