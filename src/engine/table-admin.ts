@@ -1,13 +1,13 @@
 import { hex } from '../core/base/bytes.ts';
-import { conflict, invalid, unavailable, unknown } from '../core/base/errors.ts';
+import { conflict, invalid, SluiceError } from '../core/base/errors.ts';
 import { uuidV7 } from '../core/base/ids.ts';
-import { ADMIN_TRIES_MAX } from '../core/base/limits.ts';
 import { checkAttachable } from '../core/commit/attachable.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { AttachOperation, Operation } from '../core/commit/operation.ts';
 import { parseMetadata } from '../core/iceberg/metadata.ts';
 import { layOut, sameLayout, type TableDefinition } from '../core/table/definition.ts';
 import { SLUICE_FORMAT_VERSION, tableSettings } from '../core/table/properties.ts';
+import { commitToEnd } from './commit-to-end.ts';
 import { foreignMetadata } from './foreign-metadata.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
@@ -62,7 +62,11 @@ export class TableAdmin {
    */
   async attach(metadataLocation: string | null): Promise<{ base: IcebergBase; attached: boolean }> {
     const { place, sink } = this.#table;
-    const base = await this.#table.load();
+    const base = await this.#table.load().catch((error) => {
+      // Copied from elsewhere, files and all: sound where it was made, and not ours to take over here.
+      if (!(error instanceof SluiceError) || error.type !== 'location-moved') throw error;
+      throw invalid('not-attachable', `table cannot be attached: ${error.message}`, error.detail, error);
+    });
     const foreign =
       base === null || metadataLocation !== null
         ? await foreignMetadata(this.#ports.store, place, metadataLocation, (text) => parseMetadata(text))
@@ -87,6 +91,7 @@ export class TableAdmin {
     };
     const result = await this.#commit(operation);
     if (result.outcome === 'refused') throw invalid(result.type, result.message);
+    if (result.outcome === 'nothing') return { base: liveTable(result.base, place), attached: false };
     this.#writer.replaced(result.base, this.#refusal('table-replaced', 'another table was attached'));
     await this.#point();
     return { base: result.base, attached: true };
@@ -103,31 +108,14 @@ export class TableAdmin {
       uuid: uuidV7(this.#ports.clock.now(), this.#ports.random.bytes(10)),
     };
     const result = await this.#commit(operation);
-    if (result.outcome === 'refused') throw invalid(result.type, result.message);
+    if (result.outcome !== 'committed') throw invalid('unknown-table', result.message);
     const discardedRows = this.#writer.replaced(result.base, this.#refusal('table-dropped', 'table was dropped'));
     await this.#point();
     return { version: result.base.version, discardedRows };
   }
 
-  /** Runs the operation until it is settled; an unknown outcome is tried again a few times, then told as it is. */
-  async #commit(operation: Operation) {
-    for (let attempt = 0; attempt < ADMIN_TRIES_MAX; attempt++) {
-      const result = await this.#table.commit(operation, () => undefined);
-      switch (result.outcome) {
-        case 'committed':
-        case 'refused':
-          return result;
-        case 'again':
-          continue;
-        case 'conflict':
-          throw conflict('commit-conflict', 'other writers were first at every attempt');
-        case 'unavailable':
-          throw unavailable('store-unavailable', result.error.message, {}, result.error);
-        case 'unknown':
-          await this.#ports.clock.sleep(1_000);
-      }
-    }
-    throw unknown('commit-unknown', 'the write may have happened; ask for the table before repeating it');
+  #commit(operation: Operation) {
+    return commitToEnd(this.#ports.clock, this.#table, operation);
   }
 
   /** The pointer follows; when it cannot now, the writer's next run moves it. */
