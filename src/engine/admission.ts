@@ -1,7 +1,7 @@
 import { conflict, invalid, unavailable } from '../core/base/errors.ts';
 import { ADMIT_LOOKS_MAX, APP_BUFFER_BYTES_MAX, BUFFER_BYTES_MAX, BUFFER_FRAMES_MAX } from '../core/base/limits.ts';
-import { admit, type Admission as Verdict } from '../core/batch/admission.ts';
-import { readEpochs, serializeEpochs } from '../core/batch/epochs.ts';
+import { admit, EPOCH_MAX, type Admission as Verdict } from '../core/batch/admission.ts';
+import { ownApp, readEpochs, serializeEpochs } from '../core/batch/epochs.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
 import type { GroupCommit } from './group.ts';
 import type { OpenTable } from './open-table.ts';
@@ -121,9 +121,20 @@ export class Admission {
         retryAfter: 5,
       });
     }
-    const epochs = this.#table.base === null ? new Map() : readEpochs(this.#table.base.metadata);
-    // Throws when the map would not fit: better here than when the rows are acknowledged.
-    if (!epochs.has(producer.app)) serializeEpochs(new Map(epochs).set(producer.app, producer.epoch));
+    this.#checkMap(producer);
+  }
+
+  /**
+   * Throws when the map of progress would not fit any more: better at the door than once rows are acknowledged. Every
+   * epoch is counted with all its digits to come, and our own app with them.
+   */
+  #checkMap({ app }: Producer): void {
+    const { base } = this.#table;
+    const inTable = base === null ? [] : [...readEpochs(base.metadata).keys()];
+    const known = new Set([...inTable, ...this.#ledger.appNames(), ...this.#joiningEpochs.keys()]);
+    if (known.has(app)) return;
+    const names = [...known, app, ownApp(this.#ledger.state().ledgerId)];
+    serializeEpochs(new Map(names.map((name) => [name, EPOCH_MAX])));
   }
 }
 

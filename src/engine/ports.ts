@@ -185,6 +185,8 @@ export interface Ledger {
   /** Takes a new identity: the old one's numbers may have been given out twice. */
   renew(ledgerId: string): void;
   app(app: string): AppState;
+  /** All apps that the ledger remembers. */
+  appNames(): string[];
   /** Apps that are parked or retiring. */
   heldApps(): string[];
   /**

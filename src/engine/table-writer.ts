@@ -19,6 +19,7 @@ import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { Admission } from './admission.ts';
+import { Apps } from './apps.ts';
 import { GroupCommit } from './group.ts';
 import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
 import { liveTable } from './live-table.ts';
@@ -50,6 +51,12 @@ export interface Accepted {
   state: Receipt;
 }
 
+/** Further work of the table's object. `run` does a bounded part of it and never throws. */
+export interface Chore {
+  dueMs(): number | null;
+  run(): Promise<void>;
+}
+
 /**
  * The writer of one table: takes batches into the ledger, and empties the ledger into the table one flush at a time.
  * Accepting goes on while a flush is under way. Whatever interrupts it, the next run goes on from the ledger.
@@ -57,9 +64,11 @@ export interface Accepted {
 export class TableWriter {
   readonly #ports: WriterPorts;
   readonly #table: OpenTable;
+  readonly apps: Apps;
   readonly #admission: Admission;
   readonly #runner: IntentRunner;
   readonly #waiters = new Waiters();
+  readonly #chores: Chore[] = [];
   #checked: Promise<void> | null = null;
   #running: Promise<void> | null = null;
   #loadFailures = 0;
@@ -72,6 +81,7 @@ export class TableWriter {
     this.#ports = ports;
     this.#table = table;
     const group = new GroupCommit(ports.ledger, ports.clock, () => this.#arm());
+    this.apps = new Apps(ports, table, () => this.#arm());
     this.#admission = new Admission(ports, table, group);
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
@@ -144,6 +154,11 @@ export class TableWriter {
     return this.#running;
   }
 
+  /** Work to be done in the writer's runs, behind the flushes, when it is due. */
+  alongside(chore: Chore): void {
+    this.#chores.push(chore);
+  }
+
   /** Why the last run ended early, before any intent could say so; null when it went through. */
   get lastRunError(): ErrorRecord | null {
     return this.#lastRunError;
@@ -160,6 +175,10 @@ export class TableWriter {
       if (flush !== null) due.push(flush);
     }
     if (state.table !== null && state.hintedVersion < state.table.version) due.push(0);
+    for (const chore of this.#chores) {
+      const choreMs = chore.dueMs();
+      if (choreMs !== null) due.push(choreMs);
+    }
     if (due.length === 0) return null;
     return Math.max(Math.min(...due), this.#retryLoadMs);
   }
@@ -278,6 +297,10 @@ export class TableWriter {
       }
       this.#forced = false;
       await this.#point();
+      for (const chore of this.#chores) {
+        const choreMs = chore.dueMs();
+        if (choreMs !== null && choreMs <= clock.now()) await chore.run();
+      }
       this.#prune();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.

@@ -11,7 +11,18 @@ import { tableRoutes } from './tables.ts';
 /** The object's methods, as a caller far away sees them. */
 export type TableCalls = Pick<
   TableObject,
-  'ingest' | 'append' | 'receipt' | 'create' | 'attach' | 'describe' | 'flush' | 'drop'
+  | 'ingest'
+  | 'append'
+  | 'receipt'
+  | 'create'
+  | 'attach'
+  | 'describe'
+  | 'flush'
+  | 'drop'
+  | 'app'
+  | 'skip'
+  | 'replace'
+  | 'retire'
 >;
 
 /** What the routes need of the world around them. */

@@ -67,6 +67,10 @@ export class LedgerApps {
     return { recent, parked: state, retiring, bytes };
   }
 
+  names(): string[] {
+    return [...this.#apps.keys()];
+  }
+
   held(): string[] {
     return [...this.#apps].filter(([, app]) => app.parked !== null || app.retiring).map(([name]) => name);
   }

@@ -177,6 +177,10 @@ export class SqlLedger implements Ledger {
     return { ...state, waiting, bytes: held };
   }
 
+  appNames(): string[] {
+    return this.#apps.names();
+  }
+
   heldApps(): string[] {
     return this.#apps.held();
   }

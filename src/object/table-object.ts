@@ -2,7 +2,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { hex } from '../core/base/bytes.ts';
 import { invalid } from '../core/base/errors.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
-import { parseReceiptId } from '../core/batch/receipt.ts';
+import { parseReceiptId, receiptId } from '../core/batch/receipt.ts';
 import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 import { codecs } from '../engine/codecs.ts';
@@ -20,6 +20,8 @@ import { CountedMarks } from './marks.ts';
 import { migrate } from './migrate.ts';
 import { Schedule } from './schedule.ts';
 import {
+  type AppView,
+  appView,
   type IngestView,
   ingestView,
   type ReceiptView,
@@ -101,6 +103,40 @@ export class TableObject extends DurableObject<Env> {
     return answer(async () => {
       const accepted = await this.#writer.append(frame, tableUuid, waitMs);
       return { ...receiptView(accepted.receipt, accepted.state), duplicate: accepted.duplicate };
+    });
+  }
+
+  app(app: string): Promise<Answer<AppView>> {
+    return answer(async () => {
+      await this.#writer.check();
+      await this.#table.load();
+      return appView(this.#writer.apps.status(app));
+    });
+  }
+
+  skip(app: string, epoch: bigint): Promise<Answer<ReceiptView>> {
+    return this.#decide(() => this.#writer.apps.skip(app, epoch));
+  }
+
+  replace(app: string, epoch: bigint, frame: NewFrame): Promise<Answer<ReceiptView>> {
+    return this.#decide(() => this.#writer.apps.replace(app, epoch, frame));
+  }
+
+  retire(app: string): Promise<Answer<AppView>> {
+    return answer(async () => {
+      await this.#writer.check();
+      this.#writer.apps.retire(app);
+      return appView(this.#writer.apps.status(app));
+    });
+  }
+
+  /** An owner's decision that puts a batch into the buffer; answers with its receipt. */
+  #decide(decision: () => number): Promise<Answer<ReceiptView>> {
+    return answer(async () => {
+      await this.#writer.check();
+      const sequence = decision();
+      const id = receiptId(this.#ledger.state().ledgerId, sequence);
+      return receiptView(id, this.#ledger.receipt(sequence) ?? { state: 'buffered' });
     });
   }
 

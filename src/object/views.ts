@@ -4,6 +4,7 @@ import { currentOf } from '../core/commit/prepare-append.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
+import type { AppStatus } from '../engine/apps.ts';
 import type { ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
 
@@ -68,6 +69,34 @@ export interface ReceiptView {
   committed_ms?: number;
   type?: string;
   message?: string;
+}
+
+/** A producer's app. Epochs are 64-bit, hence text. */
+export interface AppView {
+  app: string;
+  committed_epoch: string | null;
+  accepted_epoch: string | null;
+  parked: { epoch: string; type: string; message: string; at_ms: number; batches_behind: number } | null;
+  retiring: boolean;
+}
+
+export function appView({ app, committed, accepted, parked, retiring }: AppStatus): AppView {
+  return {
+    app,
+    committed_epoch: committed?.toString() ?? null,
+    accepted_epoch: accepted?.toString() ?? null,
+    parked:
+      parked === null
+        ? null
+        : {
+            epoch: parked.epoch.toString(),
+            type: parked.type,
+            message: parked.message,
+            at_ms: parked.atMs,
+            batches_behind: parked.behind,
+          },
+    retiring,
+  };
 }
 
 export function ingestView(base: IcebergBase): IngestView {

@@ -160,6 +160,10 @@ export class SimLedger implements Ledger {
     };
   }
 
+  appNames(): string[] {
+    return this.#durable.apps.map(([name]) => name);
+  }
+
   heldApps(): string[] {
     return this.#durable.apps.filter(([, app]) => app.parked !== null || app.retiring).map(([name]) => name);
   }

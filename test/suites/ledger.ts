@@ -221,6 +221,7 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.receipt(2)).toEqual({ state: 'parked', type: 'incompatible-type', message: 'm', atMs: 50 });
       expect(again.state().buffer.frames).toBe(0);
       expect(again.heldApps()).toEqual(['b']);
+      expect(again.appNames().sort()).toEqual(['a', 'b']);
       expect(again.app('b')).toMatchObject({
         parked: { epoch: 5n, type: 'incompatible-type', sequence: 2, behind: 1 },
         bytes: 20,

@@ -71,9 +71,12 @@ export function isAppName(name: string): boolean {
   return APP.test(name) && !name.startsWith('sluice/');
 }
 
+/** Highest epoch: int64, as in Delta's txn. */
+export const EPOCH_MAX = 2n ** 63n - 1n;
+
 /** The epoch in a text: decimal, 0 to 2^63 - 1; null when it is none. */
 export function parseEpoch(text: string): bigint | null {
   if (!/^(0|[1-9][0-9]{0,18})$/.test(text)) return null;
   const epoch = BigInt(text);
-  return epoch < 2n ** 63n ? epoch : null;
+  return epoch <= EPOCH_MAX ? epoch : null;
 }

@@ -1,0 +1,27 @@
+import type { Context } from 'hono';
+import { SluiceError } from '../core/base/errors.ts';
+import { checkName } from '../core/iceberg/locations.ts';
+import type { Answer } from '../object/answer.ts';
+import type { AppEnv, TableCalls } from './app.ts';
+
+export type Ctx = Context<AppEnv>;
+
+/** The table that a request is about. Throws invalid `bad-name`. */
+export function nameOf(context: Ctx): { namespace: string; table: string; key: string } {
+  const namespace = checkName(context.req.param('namespace') ?? '', 'namespace');
+  const table = checkName(context.req.param('table') ?? '', 'table');
+  return { namespace, table, key: `${namespace}/${table}` };
+}
+
+/** The object of the table that a request is about. */
+export function objectOf(context: Ctx): TableCalls {
+  const { namespace, table } = nameOf(context);
+  return context.var.ports.object(namespace, table);
+}
+
+/** The value of an object's answer. Throws the problem it carries otherwise. */
+export function unwrap<T>(answered: Answer<T>): T {
+  if (answered.ok) return answered.value;
+  const { kind, type, message, detail } = answered.problem;
+  throw new SluiceError(kind, type, message, detail);
+}
