@@ -1,5 +1,7 @@
 import { CHANGES_KEPT_MAX } from '../base/limits.ts';
 import { own } from '../base/shape.ts';
+import type { Found } from '../sink.ts';
+import type { IcebergBase } from './iceberg-base.ts';
 
 /**
  * Finding a change that made no snapshot. A snapshot's summary carries the id of its commit; a change of metadata alone has
@@ -14,9 +16,9 @@ export function changesAfter(properties: Readonly<Record<string, string>>, commi
   return [commitId, ...before].slice(0, CHANGES_KEPT_MAX).join(' ');
 }
 
-/** True when the list holds the commit. */
-export function hasChange(properties: Readonly<Record<string, string>>, commitId: string): boolean {
-  return changesOf(properties).includes(commitId);
+/** The commit in the list of a base; the version is that of the base, which it is at or below. */
+export function findChange(base: IcebergBase, commitId: string): Found | null {
+  return changesOf(base.metadata.properties).includes(commitId) ? { snapshotId: null, version: base.version } : null;
 }
 
 function changesOf(properties: Readonly<Record<string, string>>): string[] {

@@ -10,6 +10,7 @@ import type { TableMetadata } from '../iceberg/types.ts';
 import { applyUpdates, commitTime } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
+import { CHANGES_KEY, changesAfter } from './changes.ts';
 import { type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { AttachOperation, CreateOperation, DropOperation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
@@ -29,7 +30,11 @@ export function decideCreate(
   }
   const { layout, uuid, location } = operation;
   const timeMs = base === null ? nowMs : commitTime(base.metadata, nowMs);
-  const fresh = newTableMetadata({ uuid, location, ...layout, nowMs: timeMs });
+  const properties = {
+    ...layout.properties,
+    [CHANGES_KEY]: changesAfter(base?.metadata.properties ?? {}, operation.commitId),
+  };
+  const fresh = newTableMetadata({ uuid, location, ...layout, properties, nowMs: timeMs });
   return write(base, continued(context, fresh, base));
 }
 
@@ -47,8 +52,13 @@ export function decideAttach(
   }
   const metadata = base?.metadata ?? foreign?.metadata;
   if (metadata === undefined) return { kind: 'refused', type: 'unknown-table', message: 'table does not exist' };
+  // Another service was first, with the same outcome.
+  if (base !== null && tableSettings(metadata.properties).served) {
+    return { kind: 'nothing', message: 'table is served already', detail: {} };
+  }
   const previous = base === null ? foreign?.location : context.versionLocation(base.version);
-  const next = applyUpdates(metadata, [{ action: 'set-properties', updates: properties }], {
+  const updates = { ...properties, [CHANGES_KEY]: changesAfter(metadata.properties, operation.commitId) };
+  const next = applyUpdates(metadata, [{ action: 'set-properties', updates }], {
     nowMs,
     previousMetadataLocation: previous ?? null,
   });
@@ -72,7 +82,11 @@ export function decideDrop(
     schema: currentSchema(metadata),
     spec: defaultSpec(metadata),
     sortOrder: defaultSortOrder(metadata),
-    properties: { ...metadata.properties, [DROPPED_KEY]: 'true' },
+    properties: {
+      ...metadata.properties,
+      [DROPPED_KEY]: 'true',
+      [CHANGES_KEY]: changesAfter(metadata.properties, operation.commitId),
+    },
     nowMs: commitTime(metadata, nowMs),
   });
   return write(base, continued(context, tombstone, base));

@@ -14,11 +14,12 @@ import { parseMetadata } from '../iceberg/metadata.ts';
 import { currentSnapshot } from '../iceberg/snapshot.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 import type { Decision, Found, RebasedOver, Sink } from '../sink.ts';
-import { tableSettings } from '../table/properties.ts';
+import { findChange } from './changes.ts';
 import { changesBetween } from './conflicts.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
 import { decideDelete, deleteNeeds } from './decide-delete.ts';
 import { decideAttach, decideCreate, decideDrop } from './decide-table.ts';
+import { decideUpdate, updateNeeds } from './decide-update.ts';
 import { findCommit, type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { Operation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
@@ -84,6 +85,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return appendNeeds(this.#context, operation, base, seen);
       case 'delete':
         return deleteNeeds(this.#context, operation, base, seen);
+      case 'update':
+        return updateNeeds(this.#context, operation, base, seen);
       default:
         return [];
     }
@@ -100,6 +103,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return decideAppend(this.#context, operation, base, seen, nowMs);
       case 'delete':
         return decideDelete(this.#context, operation, base, seen, nowMs);
+      case 'update':
+        return decideUpdate(this.#context, operation, base, seen, nowMs);
       case 'create':
         return decideCreate(this.#context, operation, base, nowMs);
       case 'attach':
@@ -112,19 +117,15 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   }
 
   find(operation: Operation, base: IcebergBase): Found | null {
-    const { metadata } = base;
     switch (operation.kind) {
       case 'append':
       case 'delete':
         return findCommit(base, operation.commitId);
+      case 'update':
       case 'create':
+      case 'attach':
       case 'drop':
-        // Changes without a snapshot are found by the table uuid they gave.
-        return metadata['table-uuid'] === operation.uuid ? { snapshotId: null, version: base.version } : null;
-      case 'attach': {
-        const { served, dropped } = tableSettings(metadata.properties);
-        return served && !dropped ? { snapshotId: null, version: base.version } : null;
-      }
+        return findChange(base, operation.commitId);
       default:
         return unreachable(operation);
     }

@@ -64,7 +64,7 @@ export interface UpdateOperation extends Change {
 /** A new table, at version 1 or on top of a tombstone. */
 export interface CreateOperation extends Change {
   kind: 'create';
-  /** The new table's uuid: what the commit is found by. */
+  /** The new table's uuid. */
   uuid: string;
   location: string;
   layout: TableLayout;
@@ -83,8 +83,14 @@ export interface DropOperation extends Change {
   kind: 'drop';
   /** The table to drop; another one at its place is left alone. */
   tableUuid: string;
-  /** Uuid of the tombstone: what the commit is found by. */
+  /** Uuid of the tombstone. */
   uuid: string;
 }
 
-export type Operation = AppendOperation | DeleteOperation | CreateOperation | AttachOperation | DropOperation;
+export type Operation =
+  | AppendOperation
+  | DeleteOperation
+  | UpdateOperation
+  | CreateOperation
+  | AttachOperation
+  | DropOperation;

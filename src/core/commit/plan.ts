@@ -19,4 +19,4 @@ export interface Planned {
  * A change of metadata, planned anew on each base it is tried on. Pure. Throws the error its caller is to see: invalid
  * when it can never be made, rejected when the table does not allow it, conflict when another change came first.
  */
-export type Plan = (metadata: TableMetadata, nowMs: number) => Planned;
+export type Plan = (metadata: TableMetadata) => Planned;

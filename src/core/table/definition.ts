@@ -1,4 +1,5 @@
 import { invalid } from '../base/errors.ts';
+import { own } from '../base/shape.ts';
 import { assignFreshIds, checkNewColumnNames, fieldByName, parseSchema, sameSchema } from '../iceberg/schema.ts';
 import type { PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import {
@@ -43,6 +44,31 @@ const EXPIRY: Record<string, string> = {
   'write.metadata.previous-versions-max': '100',
 };
 
+/** What every table of ours says about its files. */
+const FORMAT: Record<string, string> = {
+  'write.format.default': 'parquet',
+  'write.parquet.compression-codec': 'zstd',
+};
+
+/**
+ * Properties that a table lacks, or has of an older format: what a table made today would have besides its own. A newer
+ * patch of the engine's format stays as it is; so does every value that somebody set.
+ */
+export function upgradedProperties(properties: Readonly<Record<string, string>>): Record<string, string> {
+  const wanted = { ...FORMAT, ...EXPIRY, 'sluice.format-version': SLUICE_FORMAT_VERSION };
+  const missing = Object.entries(wanted).filter(([key]) => own(properties, key) === undefined);
+  const older = isOlderFormat(own(properties, 'timelake.format-version') ?? '0.1.0');
+  return Object.fromEntries([...(older ? [['timelake.format-version', TIMELAKE_FORMAT_VERSION]] : []), ...missing]);
+}
+
+/** A plain number N is 0.N.0 (contract, section 1.4). */
+function isOlderFormat(version: string): boolean {
+  const parts = version.split('.').map(Number);
+  const [major, minor] = parts.length === 1 ? [0, parts[0]] : parts;
+  const [, ours] = TIMELAKE_FORMAT_VERSION.split('.').map(Number);
+  return major === 0 && minor < ours;
+}
+
 /**
  * Checks a definition and lays the table out as the engine would (docs/timelake-contract.md, section 1).
  *
@@ -83,8 +109,7 @@ export function layOut(definition: TableDefinition): TableLayout {
   const dedup = definition.dedup ?? seriesKey.length > 0;
   const properties: Record<string, string> = {
     'timelake.format-version': TIMELAKE_FORMAT_VERSION,
-    'write.format.default': 'parquet',
-    'write.parquet.compression-codec': 'zstd',
+    ...FORMAT,
     ...EXPIRY,
     ...checkProperties(definition.properties),
     'sluice.format-version': SLUICE_FORMAT_VERSION,
@@ -161,7 +186,7 @@ export function sameLayout(metadata: TableMetadata, layout: TableLayout): boolea
 }
 
 /** Fills in ids (1, 2, ... in order) where no field has one, and `required: false` where it is left out. */
-function withIds(json: unknown): unknown {
+export function withIds(json: unknown): unknown {
   let last = 0;
   let found = false;
   const walk = (node: unknown): unknown => {

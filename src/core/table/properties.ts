@@ -81,7 +81,7 @@ export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = 
 
 /** Keys the service or the engine manages; a definition or a property change must not name them. */
 const MANAGED =
-  /^(timelake\.(format-version|time-column|series-key|chunk|chunk-interval|dedup|ingest-time-column|rollups|rollup-.*)|sluice\.(format-version|epochs.*|dropped|commit.*)|write\.metadata\.path|write\.data\.path|write\.format\.default)$/;
+  /^(timelake\.(format-version|time-column|series-key|chunk|chunk-interval|dedup|ingest-time-column|rollups|rollup-.*)|sluice\.(format-version|epochs.*|dropped|commit.*|changes)|write\.metadata\.path|write\.data\.path|write\.format\.default)$/;
 
 /**
  * Checks properties a client gives and returns them in normal form.
@@ -112,6 +112,26 @@ export function checkProperties(given: Record<string, unknown>): Record<string, 
     checked.push([key, normal]);
   }
   return Object.fromEntries(checked);
+}
+
+/**
+ * Checks the names of properties a client takes away and returns them as they are stored.
+ *
+ * @throws invalid `bad-property` for a managed key
+ */
+export function checkRemovals(names: readonly string[]): string[] {
+  return names.map((name) => {
+    const key = canonicalKey(name);
+    if (MANAGED.test(key)) {
+      throw invalid('bad-property', `property is managed by the service: ${name}`, { property: name });
+    }
+    return key;
+  });
+}
+
+/** True for a key that only the service or the engine changes. */
+export function isManaged(name: string): boolean {
+  return MANAGED.test(canonicalKey(name));
 }
 
 /** Look-up in the engine ignores case and takes underscores for hyphens; written is always kebab-case. */
