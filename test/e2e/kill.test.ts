@@ -9,17 +9,24 @@ import { assertValidTable } from '../oracle/validator.ts';
 import { TableClient, UnexpectedAnswer } from './support/client.ts';
 import { type Bundle, buildBundle, HostProcess } from './support/process.ts';
 import { BUCKET_NAME, oracleBucket, until, VARS, WAREHOUSE } from './support/service.ts';
-import { PLAN_VARIABLE, type SlowPlan, seededRandom, VERSION_KEY } from './support/slow-bucket.ts';
+import {
+  CODE_GENERATION_PATH,
+  PLAN_VARIABLE,
+  type SlowPlan,
+  seededRandom,
+  VERSION_KEY,
+} from './support/slow-bucket.ts';
 
 /**
  * The whole runtime is killed under load, again and again, and started on the state it left. Producers post batches
  * under a batch id and send a batch again until they hear that it was taken, or give it up after an error. The
- * conditional write of a commit is held half the time before its effect and half the time after it, so that kills meet
- * both kinds of open intent; between two commits rows are in the ledger alone.
+ * conditional write of a commit is often held before its effect, after it, or both, so that kills meet both kinds of
+ * open intent; between two commits rows are in the ledger alone.
  */
-const SEED = 7;
+const SEED = Number(process.env['KILL_SEED'] ?? 7);
 const KILLS_MIN = 10;
-const KILLS_MAX = 25;
+/** Killing ends after this long, with what has happened by then. */
+const KILLING_MS_MAX = 40_000;
 const PRODUCERS = 4;
 /** Share of batches that a producer gives up when a request fails; they may be in the table, once. */
 const GIVE_UP = 0.3;
@@ -50,8 +57,8 @@ const planOf = (seed: number): string =>
   JSON.stringify({
     seed,
     rules: [
-      { operation: 'put', key: VERSION_KEY, side: 'before', chance: 0.5, ms: [100, 800] },
-      { operation: 'put', key: VERSION_KEY, side: 'after', chance: 0.5, ms: [100, 800] },
+      { operation: 'put', key: VERSION_KEY, side: 'before', chance: 0.4, ms: [100, 700] },
+      { operation: 'put', key: VERSION_KEY, side: 'after', chance: 0.6, ms: [200, 900] },
     ],
   } satisfies SlowPlan);
 
@@ -131,6 +138,7 @@ test('kill: rows that were acknowledged are in the table once, however often the
 
   address.down();
   await start();
+  expect(await (await address.send(CODE_GENERATION_PATH)).text(), 'code generation').toBe('EvalError');
   await table.create({
     schema: {
       type: 'struct',
@@ -160,7 +168,8 @@ test('kill: rows that were acknowledged are in the table once, however often the
 
   const look = async (): Promise<StatusView['incarnation']> => (await table.describe()).status.incarnation;
   let incarnation = await look();
-  while (!isContent() && seen.kills < KILLS_MAX) {
+  const killingEndMs = performance.now() + KILLING_MS_MAX;
+  while (!isContent() && performance.now() < killingEndMs) {
     const [least, most] = LIFE_MS;
     const endMs = performance.now() + least + random() * (most - least);
     // Asked until the end comes, since marks die with the runtime.
@@ -196,9 +205,6 @@ test('kill: rows that were acknowledged are in the table once, however often the
   );
 
   expect(status.last_error, JSON.stringify(status.last_error)).toBeNull();
-  expect(seen.kills).toBeGreaterThanOrEqual(KILLS_MIN);
-  expect({ ...seen, ...calls }, JSON.stringify(WANTED)).toSatisfy(isContent);
-
   const bucket = oracleBucket(remoteBucket(((_, init) => address.send('/', init)) as typeof fetch, '', SECRET));
   const prefix = `${WAREHOUSE}/kill/t`;
   await assertValidTable(bucket, prefix, { bucketName: BUCKET_NAME, hintRequired: true });
@@ -207,10 +213,13 @@ test('kill: rows that were acknowledged are in the table once, however often the
     const name = `${row['device']} ${(row['time'] as bigint) / 1000n}`;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  expect([...counts].filter(([, count]) => count > 1)).toEqual([]);
-  expect(acknowledged.filter((name) => !counts.has(name))).toEqual([]);
+  expect([...counts].filter(([, count]) => count > 1).slice(0, 10), 'more than once').toEqual([]);
+  expect(acknowledged.filter((name) => !counts.has(name)).slice(0, 10), 'lost').toEqual([]);
   const given = new Set([...acknowledged, ...givenUp]);
-  expect([...counts.keys()].filter((name) => !given.has(name))).toEqual([]);
+  expect([...counts.keys()].filter((name) => !given.has(name)).slice(0, 10), 'never sent').toEqual([]);
+  // And it was worth something.
+  expect(seen.kills).toBeGreaterThanOrEqual(KILLS_MIN);
+  expect({ ...seen, ...calls }, JSON.stringify(WANTED)).toSatisfy(isContent);
 });
 
 const SECRET = VARS[SECRET_VARIABLE] ?? '';

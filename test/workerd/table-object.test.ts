@@ -298,16 +298,33 @@ describe('object: the alarm', () => {
     await table.expectExactlyOnce();
   });
 
+  test('alarm: one that the platform lost is set again by the next incarnation', async () => {
+    await table.create();
+    await table.post();
+    await runInDurableObject(table.stub, (_, state) => state.storage.deleteAlarm());
+    expect(await table.alarm()).toBeNull();
+    await evictDurableObject(table.stub);
+    // Looking at it makes the incarnation.
+    expect(await table.alarm()).not.toBeNull();
+    await table.flush();
+    await table.settled();
+    await table.expectExactlyOnce();
+  });
+
   test('alarm: never throws although the store fails, stays set, and later succeeds', async () => {
     await table.create();
     await table.post();
     failEverything();
+    const logged = vi.spyOn(console, 'log');
     for (let failures = 1; failures <= 3; failures++) {
       advance(120_000);
       expect(await runDurableObjectAlarm(table.stub)).toBe(true);
       expect(await table.ledger()).toEqual({ groups: 1, failures });
       // Later each time, and set: the platform forgets an alarm that failed six times.
       expect(await table.alarm()).toBeGreaterThanOrEqual(Date.now() + 1000 * 2 ** (failures - 1));
+      // The operator reads of each.
+      const deferred = { event: 'commit-deferred', type: 'store-unavailable' };
+      expect(JSON.parse(logged.mock.lastCall?.[0] as string)).toMatchObject(deferred);
     }
     vi.restoreAllMocks();
     advance(120_000);

@@ -57,7 +57,7 @@ export async function buildBundle(entry: string): Promise<Bundle> {
       name: 'sluice',
       rootPath: output,
       modules,
-      bindings: { ...workerOptions.bindings, ...vars },
+      bindings: { ...(workerOptions['bindings'] as Record<string, unknown> | undefined), ...vars },
     }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -22,6 +22,9 @@ export interface SlowPlan {
 /** Name of the variable that holds the plan as JSON; without it nothing is held. */
 export const PLAN_VARIABLE = 'SLOW_PLAN';
 
+/** Where the Worker tries to generate code and answers what came of it: the runtime of a test is to refuse it. */
+export const CODE_GENERATION_PATH = '/test/code-generation';
+
 /** Key of a version's file: the conditional write of every commit. */
 export const VERSION_KEY = '/metadata/v[0-9]+\\.metadata\\.json$';
 

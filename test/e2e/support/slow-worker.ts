@@ -1,7 +1,7 @@
 import { withBucketAccess } from '../../../scripts/dev-bucket.ts';
 import service, { TableObject as PlainTableObject } from '../../../src/index.ts';
 import type { Env } from '../../../src/settings.ts';
-import { PLAN_VARIABLE, type SlowPlan, slowBucket } from './slow-bucket.ts';
+import { CODE_GENERATION_PATH, PLAN_VARIABLE, type SlowPlan, slowBucket } from './slow-bucket.ts';
 
 /** The service as it is, but that its tables reach the bucket through a slow one. Never deployed. */
 export class TableObject extends PlainTableObject {
@@ -11,4 +11,16 @@ export class TableObject extends PlainTableObject {
   }
 }
 
-export default withBucketAccess(service, 'LAKE');
+const probed = {
+  ...service,
+  fetch(request: Request, env: Env, context: ExecutionContext): Response | Promise<Response> {
+    if (new URL(request.url).pathname !== CODE_GENERATION_PATH) return service.fetch(request, env, context);
+    try {
+      return new Response(String(new Function('return 1')()));
+    } catch (error) {
+      return new Response((error as Error).name);
+    }
+  },
+} satisfies ExportedHandler<Env>;
+
+export default withBucketAccess(probed, 'LAKE');
