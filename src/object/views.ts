@@ -1,6 +1,6 @@
 import type { Receipt } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
-import { currentOf } from '../core/commit/prepare-append.ts';
+import { currentOf } from '../core/commit/make-files.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';

@@ -1,7 +1,7 @@
 import { invalid } from '../base/errors.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 import { checkWritable, tableSettings } from '../table/properties.ts';
-import { currentOf } from './prepare-append.ts';
+import { currentOf } from './make-files.ts';
 
 /**
  * Refuses a table that this service could not write rightly.

@@ -7,11 +7,14 @@ import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestFile } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
+import { madeOnce } from './added-manifest.ts';
 import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './iceberg-base.ts';
 import type { MadeManifest } from './made-manifest.ts';
 import { liveFiles, manifestsToMerge } from './manifest-policy.ts';
 import { mergeManifests } from './merge-manifests.ts';
 import type { AppendOperation } from './operation.ts';
+import { isCurrentLayout } from './premises.ts';
+import { countsOf } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { rowsToCount, snapshotOf } from './snapshot-of.ts';
 
@@ -46,11 +49,8 @@ export function decideAppend(
       return { kind: 'again', reason: `progress of ${producer} moved` };
     }
   }
-  const stands =
-    metadata['current-schema-id'] === operation.schemaId &&
-    metadata['default-spec-id'] === operation.specId &&
-    metadata['default-sort-order-id'] === operation.sortOrderId;
-  if (!stands) return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
+  if (!isCurrentLayout(metadata, operation.layout))
+    return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
 
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
   const parentRows = manifestsOf(base, seen, context.keyOf, context.deflate, branch).filter(
@@ -65,17 +65,11 @@ export function decideAppend(
       identity: intent,
       branch,
       operation: 'append',
-      schemaId: operation.schemaId,
+      schemaId: operation.layout.schemaId,
       parentRows,
       made: [...ownManifest(operation, sequenceNumber), ...merged.map(({ made }) => made)],
       carried: parentRows.filter((row) => !merged.some(({ group }) => group.includes(row))),
-      counts: {
-        ...NO_COUNTS,
-        addedDataFiles: BigInt(operation.added.files),
-        addedRecords: BigInt(operation.added.records),
-        addedFilesSize: BigInt(operation.added.bytes),
-        changedPartitionCount: BigInt(operation.added.partitions),
-      },
+      counts: countsOf(operation.added, null),
       epochs: epochsAfter(epochs, operation),
       // An index is only extended by who has read it; a stale one would answer wrongly, so it is left out.
       lastValueIndex: null,
@@ -88,7 +82,7 @@ export function decideAppend(
 }
 
 function ownManifest({ manifest }: AppendOperation, sequenceNumber: bigint): MadeManifest[] {
-  return manifest === null ? [] : [{ row: manifest.row(sequenceNumber), bytes: manifest.bytes, once: true }];
+  return manifest === null ? [] : [madeOnce(manifest, sequenceNumber)];
 }
 
 /** The map after the commit: its apps moved on, retired ones gone. */

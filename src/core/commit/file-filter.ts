@@ -160,7 +160,7 @@ function partitionMatcher(choices: readonly PartitionChoice[], metadata: TableMe
 
 /** Null when the spec lacks a field of the choice: its files are not known to be meant. */
 function wantedValues(choice: PartitionChoice, spec: PartitionSpec, metadata: TableMetadata): WantedValue[] | null {
-  const types = tupleTypes(spec, metadata);
+  const types = tupleTypesOf(spec, metadata);
   const values: WantedValue[] = [];
   for (const name of Object.keys(choice)) {
     const index = spec.fields.findIndex((field) => field.name === name);
@@ -193,7 +193,7 @@ export function tuplesMatcher(
   spec: PartitionSpec,
   tuples: readonly (readonly Value[])[],
 ): FileMatcher {
-  const types = tupleTypes(spec, metadata);
+  const types = tupleTypesOf(spec, metadata);
   if (types === null) return { mayHold: () => true, match: () => 'overlapping' };
   const values = tuples.map((tuple) => types.map((type, index) => ({ index, type, value: tuple[index] })));
   return partitionsMatcher(new Map([[spec['spec-id'], values]]));
@@ -280,7 +280,8 @@ function isTimestamp(field: NestedField): boolean {
   return name === 'timestamp' || name === 'timestamptz';
 }
 
-function tupleTypes(spec: PartitionSpec, metadata: TableMetadata): PrimitiveType[] | null {
+/** Types of a spec's partition values; null when a column of it is in no schema any more. */
+export function tupleTypesOf(spec: PartitionSpec, metadata: TableMetadata): PrimitiveType[] | null {
   try {
     const schemas = [currentSchema(metadata), ...metadata.schemas];
     return partitionTupleType(spec, schemas).fields.map((field) => field.type as PrimitiveType);

@@ -18,6 +18,9 @@ import { findChange } from './changes.ts';
 import { changesBetween } from './conflicts.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
 import { decideDelete, deleteNeeds } from './decide-delete.ts';
+import { decideOverwrite, overwriteNeeds } from './decide-overwrite.ts';
+import { decideReplace, replaceNeeds } from './decide-replace.ts';
+import { decideRewriteManifests, rewriteManifestsNeeds } from './decide-rewrite-manifests.ts';
 import { decideAttach, decideCreate, decideDrop } from './decide-table.ts';
 import { decideUpdate, updateNeeds } from './decide-update.ts';
 import { findCommit, type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
@@ -85,6 +88,12 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return appendNeeds(this.#context, operation, base, seen);
       case 'delete':
         return deleteNeeds(this.#context, operation, base, seen);
+      case 'replace':
+        return replaceNeeds(this.#context, operation, base, seen);
+      case 'overwrite':
+        return overwriteNeeds(this.#context, operation, base, seen);
+      case 'rewrite-manifests':
+        return rewriteManifestsNeeds(this.#context, operation, base, seen);
       case 'update':
         return updateNeeds(this.#context, operation, base, seen);
       default:
@@ -103,6 +112,12 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return decideAppend(this.#context, operation, base, seen, nowMs);
       case 'delete':
         return decideDelete(this.#context, operation, base, seen, nowMs);
+      case 'replace':
+        return decideReplace(this.#context, operation, base, seen, nowMs);
+      case 'overwrite':
+        return decideOverwrite(this.#context, operation, base, seen, nowMs);
+      case 'rewrite-manifests':
+        return decideRewriteManifests(this.#context, operation, base, seen, nowMs);
       case 'update':
         return decideUpdate(this.#context, operation, base, seen, nowMs);
       case 'create':
@@ -120,6 +135,9 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
     switch (operation.kind) {
       case 'append':
       case 'delete':
+      case 'replace':
+      case 'overwrite':
+      case 'rewrite-manifests':
         return findCommit(base, operation.commitId);
       case 'update':
       case 'create':

@@ -1,10 +1,13 @@
 import type { Intent } from '../batch/intent.ts';
 import type { AppProgress } from '../batch/select.ts';
-import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
+import type { TableMetadata, Value } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
+import type { AddedManifest } from './added-manifest.ts';
 import type { FileFilter } from './file-filter.ts';
 import type { Plan } from './plan.ts';
+import type { Layout } from './premises.ts';
+import type { Changed } from './select-files.ts';
 
 /** What identifies a commit that makes a snapshot, fixed before its first attempt and the same in all of them. */
 export interface CommitIdentity {
@@ -27,19 +30,14 @@ export interface AppendOperation extends Change {
   last: bigint;
   first: bigint;
   /** Premises: what the files were made for. */
-  schemaId: number;
-  specId: number;
-  sortOrderId: number;
+  layout: Layout;
   /** Producers whose progress moves on with it. */
   progress: ReadonlyMap<string, AppProgress>;
   /** Batches of the intent's range that it does not hold, as its summary says; null: it holds all. */
   leftOut: string | null;
-  /**
-   * The manifest, its row without what the commit gives it: its entries inherit the sequence number. Null when there are
-   * no rows and only progress moves on.
-   */
-  manifest: { row: (sequenceNumber: bigint) => ManifestFile; bytes: Uint8Array } | null;
-  added: { files: number; records: number; bytes: number; partitions: number };
+  /** Null when there are no rows and only progress moves on. */
+  manifest: AddedManifest | null;
+  added: Changed;
   /** Written for the engine when the commit holds exactly one batch and that batch has an id. */
   batchId: string | null;
 }
@@ -50,6 +48,46 @@ export interface DeleteOperation extends Change {
   identity: CommitIdentity;
   /** Which; chosen anew on each base. */
   filter: FileFilter;
+}
+
+/** Puts files in the place of others that hold the same rows. */
+export interface ReplaceOperation extends Change {
+  kind: 'replace';
+  identity: CommitIdentity;
+  /** What the outputs were written with; the inputs are of the same spec. */
+  layout: Layout;
+  inputs: readonly ReplaceInput[];
+  /** Of two rows of one key the later wins: runs must be contiguous in data sequence number. */
+  dedup: boolean;
+  manifest: AddedManifest;
+  added: Changed;
+}
+
+export interface ReplaceInput {
+  path: string;
+  partition: readonly Value[];
+  /** Data sequence number. */
+  sequenceNumber: bigint;
+  /** Highest data sequence number of its run: that of the outputs. */
+  highest: bigint;
+}
+
+/** Puts new rows in the place of all files that a filter covers. */
+export interface OverwriteOperation extends Change {
+  kind: 'overwrite';
+  identity: CommitIdentity;
+  /** Which files go; chosen anew on each base. */
+  filter: FileFilter;
+  /** Premise: what the new files were made for. */
+  layout: Layout;
+  manifest: AddedManifest;
+  added: Changed;
+}
+
+/** Lists the same files in fewer manifests, clustered by partition. */
+export interface RewriteManifestsOperation extends Change {
+  kind: 'rewrite-manifests';
+  identity: CommitIdentity;
 }
 
 /** A change of metadata alone; found by its commit id in the list of changes, see `changes.ts`. */
@@ -90,6 +128,9 @@ export interface DropOperation extends Change {
 export type Operation =
   | AppendOperation
   | DeleteOperation
+  | ReplaceOperation
+  | OverwriteOperation
+  | RewriteManifestsOperation
   | UpdateOperation
   | CreateOperation
   | AttachOperation

@@ -1,0 +1,191 @@
+import { OPERATION_MANIFEST_BYTES_MAX, OPERATION_MANIFESTS_MAX } from '../base/limits.ts';
+import { DELETED, readManifest } from '../iceberg/manifest-read.ts';
+import { currentSchema, specById } from '../iceberg/metadata.ts';
+import { comparatorOf, decodeValue } from '../iceberg/single-value.ts';
+import { NO_COUNTS } from '../iceberg/summary.ts';
+import type { ManifestEntry, ManifestFile, PrimitiveType, Schema, TableMetadata, Value } from '../iceberg/types.ts';
+import type { Decision } from '../sink.ts';
+import { tupleTypesOf } from './file-filter.ts';
+import { type IcebergBase, type Seen, seenOf } from './iceberg-base.ts';
+import { headerSchema, type MadeManifest } from './made-manifest.ts';
+import type { CommitIdentity, RewriteManifestsOperation } from './operation.ts';
+import { otherTable } from './premises.ts';
+import { reportKeys } from './report.ts';
+import { existing, filesPerManifest, writeEntries } from './rewrite-files.ts';
+import { liveRows, selectionNeeds } from './select-files.ts';
+import type { SinkContext } from './sink-context.ts';
+import { snapshotOf } from './snapshot-of.ts';
+
+export function prepareRewriteManifests(identity: CommitIdentity): RewriteManifestsOperation {
+  return { kind: 'rewrite-manifests', commitId: identity.commitId, uploads: [], identity };
+}
+
+/**
+ * Lists the same files anew: the data manifests of each partition spec become manifests of the target size whose entries
+ * are clustered by partition, so that a reader of one partition opens few. Entries keep snapshot and numbers, deleted ones
+ * drop out. Chosen anew on each base. Where the manifests together are more than one operation reads, the smallest are
+ * taken: running it again goes on. Nothing to gain makes no snapshot.
+ */
+export function decideRewriteManifests(
+  context: SinkContext,
+  operation: RewriteManifestsOperation,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+  nowMs: number,
+): Decision<IcebergBase> {
+  const { identity } = operation;
+  const other = otherTable(base, identity.tableUuid);
+  if (base === null || other !== null) return other as Decision<IcebergBase>;
+  const { metadata } = base;
+  const parentRows = liveRows(context, base, seen);
+  const known = seenOf(context, base, seen);
+  const sequenceNumber = metadata['last-sequence-number'] + 1n;
+  const made: MadeManifest[] = [];
+  const replaced = new Set<ManifestFile>();
+  for (const group of groupsToRewrite(metadata, parentRows)) {
+    const { entries, schemas } = readGroup(context, metadata, group, known);
+    // A file whose numbers are not known cannot be listed as existing (Q2), nor one of a spec whose column is gone
+    // from all schemas: such manifests stay as they are.
+    const specId = group[0].partitionSpecId;
+    const spec = specById(metadata, specId);
+    if (entries === null || spec === null || headerSchema(metadata, spec, schemas) === null) continue;
+    const sorted = clustered(metadata, specId, entries);
+    const input = { metadata, identity, sequenceNumber };
+    made.push(...writeEntries(context, input, { kind: 'merged', specId, schemas, rows: group, entries: sorted }));
+    for (const row of group) replaced.add(row);
+  }
+  if (made.length === 0) {
+    const detail = { manifests: parentRows.length };
+    return { kind: 'nothing', message: 'manifests are as few and as clustered as they can be', detail };
+  }
+  const carried = parentRows.filter((row) => !replaced.has(row));
+  return snapshotOf(
+    context,
+    {
+      base,
+      identity,
+      operation: 'replace',
+      schemaId: metadata['current-schema-id'],
+      parentRows,
+      made,
+      carried,
+      counts: NO_COUNTS,
+      epochs: 'carry',
+      lastValueIndex: 'carry',
+      extra: reportKeys({ made, replaced: replaced.size, kept: carried.length }),
+    },
+    known,
+    nowMs,
+  );
+}
+
+/** See `selectionNeeds`. */
+export function rewriteManifestsNeeds(
+  context: SinkContext,
+  operation: RewriteManifestsOperation,
+  base: IcebergBase | null,
+  seen: ReadonlyMap<string, Uint8Array>,
+): string[] {
+  if (otherTable(base, operation.identity.tableUuid) !== null) return [];
+  const wanted = ({ metadata }: IcebergBase, rows: readonly ManifestFile[]) => groupsToRewrite(metadata, rows).flat();
+  return selectionNeeds(context, base, seen, wanted, () => NO_COUNTS);
+}
+
+/** Manifests to be written anew, one group a partition spec, within what one operation may read. */
+export function groupsToRewrite(metadata: TableMetadata, rows: readonly ManifestFile[]): ManifestFile[][] {
+  const groups: ManifestFile[][] = [];
+  let bytes = 0;
+  let count = 0;
+  for (const specId of new Set(rows.map((row) => row.partitionSpecId))) {
+    const group: ManifestFile[] = [];
+    const bySize = rows
+      .filter((row) => row.partitionSpecId === specId && row.content === 0)
+      .sort((a, b) => Number(a.manifestLength - b.manifestLength));
+    for (const row of bySize) {
+      const after = bytes + Number(row.manifestLength);
+      if (after > OPERATION_MANIFEST_BYTES_MAX || count >= OPERATION_MANIFESTS_MAX) break;
+      bytes = after;
+      count++;
+      group.push(row);
+    }
+    if (isWorthwhile(metadata, group)) groups.push(group);
+  }
+  return groups;
+}
+
+/** True when fewer manifests would do, or when as many would tell partitions better apart. */
+function isWorthwhile(metadata: TableMetadata, group: readonly ManifestFile[]): boolean {
+  if (group.length < 2) return false;
+  const files = group.reduce((sum, row) => sum + row.addedFilesCount + row.existingFilesCount, 0);
+  if (Math.ceil(files / filesPerManifest(group)) < group.length) return true;
+  return rangesOverlap(metadata, group);
+}
+
+/** Whether two manifests hold a common range of partitions by the first field of their spec. In doubt they do not. */
+function rangesOverlap(metadata: TableMetadata, group: readonly ManifestFile[]): boolean {
+  const type = tupleTypes(metadata, group[0].partitionSpecId)[0];
+  if (type === undefined) return false;
+  const compare = comparatorOf(type);
+  const ranges: { lower: Value; upper: Value }[] = [];
+  for (const { partitions } of group) {
+    const { lowerBound = null, upperBound = null } = partitions?.[0] ?? {};
+    if (lowerBound === null || upperBound === null) return false;
+    ranges.push({ lower: decodeValue(type, lowerBound), upper: decodeValue(type, upperBound) });
+  }
+  ranges.sort((a, b) => compare(a.lower, b.lower));
+  return ranges.some((range, i) => i > 0 && compare(range.lower, ranges[i - 1].upper) < 0);
+}
+
+function readGroup(
+  context: SinkContext,
+  metadata: TableMetadata,
+  group: readonly ManifestFile[],
+  known: Seen,
+): { entries: ManifestEntry[] | null; schemas: Schema[] } {
+  const entries: ManifestEntry[] = [];
+  const schemas: Schema[] = [];
+  for (const row of group) {
+    const read = readManifest(known.bytesOf(row), {
+      deflate: context.deflate,
+      row,
+      schema: currentSchema(metadata),
+      specs: metadata['partition-specs'],
+    });
+    schemas.push(read.schema);
+    for (const entry of read.entries) {
+      if (entry.status === DELETED) continue;
+      const isNumbered =
+        entry.snapshotId !== null && entry.sequenceNumber !== null && entry.fileSequenceNumber !== null;
+      if (!isNumbered) return { entries: null, schemas };
+      entries.push(existing(entry));
+    }
+  }
+  return { entries, schemas };
+}
+
+/** By partition tuple, nulls first; within one the newest first, as lists are (ML12). */
+function clustered(metadata: TableMetadata, specId: number, entries: readonly ManifestEntry[]): ManifestEntry[] {
+  const compares = tupleTypes(metadata, specId).map((type) => comparatorOf(type));
+  const compareTuples = (a: readonly Value[], b: readonly Value[]): number => {
+    for (let i = 0; i < compares.length; i++) {
+      if (a[i] === null || b[i] === null) {
+        if (a[i] !== b[i]) return a[i] === null ? -1 : 1;
+        continue;
+      }
+      const order = compares[i](a[i], b[i]);
+      if (order !== 0) return order;
+    }
+    return 0;
+  };
+  const number = (entry: ManifestEntry) => entry.sequenceNumber ?? 0n;
+  return [...entries].sort((a, b) => {
+    const order = compareTuples(a.dataFile.partition, b.dataFile.partition);
+    if (order !== 0) return order;
+    return number(a) === number(b) ? 0 : number(a) > number(b) ? -1 : 1;
+  });
+}
+
+function tupleTypes(metadata: TableMetadata, specId: number): PrimitiveType[] {
+  const spec = specById(metadata, specId);
+  return spec === null ? [] : (tupleTypesOf(spec, metadata) ?? []);
+}

@@ -1,0 +1,163 @@
+import type { Compress, Deflate, Digest } from '../base/codecs.ts';
+import { corrupt } from '../base/errors.ts';
+import { contentName } from '../base/ids.ts';
+import { INGEST_ROW_GROUP_ROWS } from '../base/limits.ts';
+import type { Frame } from '../batch/frame.ts';
+import type { Columns } from '../columns/columns.ts';
+import { concat } from '../columns/concat.ts';
+import { fillNulls } from '../columns/fill.ts';
+import { decodeFrameBody } from '../columns/frame.ts';
+import { gather } from '../columns/gather.ts';
+import { type Dedup, type FilePlan, planFiles } from '../columns/prepare-files.ts';
+import { metricsOf } from '../iceberg/bounds.ts';
+import { dataFilePath } from '../iceberg/locations.ts';
+import { ADDED } from '../iceberg/manifest.ts';
+import { currentSchema, defaultSortOrder, defaultSpec } from '../iceberg/metadata.ts';
+import { partitionPath } from '../iceberg/partition-spec.ts';
+import { fieldByName } from '../iceberg/schema.ts';
+import type { ManifestEntry, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
+import { writeParquet } from '../parquet/writer.ts';
+import type { Upload } from '../sink.ts';
+import { type TableSettings, tableSettings } from '../table/properties.ts';
+import { type AddedManifest, addedManifest } from './added-manifest.ts';
+import type { CommitIdentity } from './operation.ts';
+import type { Layout } from './premises.ts';
+import { type Changed, ChangedFiles } from './select-files.ts';
+
+/** What making files needs besides the rows. */
+export interface FileMaking {
+  identity: Pick<CommitIdentity, 'commitId' | 'snapshotId' | 'timeMs'>;
+  /** The base whose schema, spec and order the files are made for. */
+  metadata: TableMetadata;
+  place: { location: string; prefix: string };
+  compress: Compress;
+  deflate: Deflate;
+  digest: Digest;
+}
+
+/** Files of one commit, encoded and described. */
+export interface MadeFiles {
+  /** Data files, then their manifest. */
+  uploads: Upload[];
+  entries: ManifestEntry[];
+  /** Null when there are no rows. */
+  manifest: AddedManifest | null;
+  added: Changed;
+  layout: Layout;
+}
+
+/**
+ * Makes data files of rows: split by partition, sorted, duplicates dropped, encoded; and one manifest that describes them.
+ * Nothing in it depends on the parent snapshot. The names come from the bytes, so making it again can only make the
+ * same objects or new ones.
+ *
+ * @throws corrupt `metadata-corrupt`; invalid `too-many-partitions`
+ */
+export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
+  const { identity, metadata, place } = input;
+  const { schema, spec, sortOrder } = currentOf(metadata);
+  const { encodings } = tableSettings(metadata.properties);
+  const { files } = planOf(columns, metadata);
+  const sourceIds = new Set([...spec.fields, ...sortOrder.fields].map((field) => field['source-id']));
+  const sortingColumns = sortOrder.fields.every((field) => field.transform === 'identity')
+    ? sortOrder.fields.map((field) => ({
+        columnIndex: schema.fields.findIndex((column) => column.id === field['source-id']),
+        descending: field.direction === 'desc',
+        nullsFirst: field['null-order'] === 'nulls-first',
+      }))
+    : [];
+  const uploads: Upload[] = [];
+  const entries: ManifestEntry[] = [];
+  const added = new ChangedFiles();
+  for (const file of files) {
+    const { bytes, facts } = writeParquet(
+      gather(columns, file.rowIndexes),
+      { rowGroupRows: INGEST_ROW_GROUP_ROWS, encodings, sortingColumns, keyValues: [] },
+      input.compress,
+    );
+    const folder = partitionPath(spec, metadata.schemas, file.tuple);
+    const path = dataFilePath(folder, contentName(identity.timeMs, input.digest([bytes])));
+    uploads.push({ key: `${place.prefix}/${path}`, bytes });
+    const entry: ManifestEntry = {
+      status: ADDED,
+      snapshotId: identity.snapshotId,
+      sequenceNumber: null,
+      fileSequenceNumber: null,
+      dataFile: {
+        content: 0,
+        filePath: `${place.location}/${path}`,
+        fileFormat: 'PARQUET',
+        partition: file.tuple,
+        recordCount: BigInt(facts.recordCount),
+        fileSizeInBytes: BigInt(bytes.length),
+        ...metricsOf(schema, facts.columns, { sortAndPartitionIds: sourceIds }),
+        keyMetadata: null,
+        splitOffsets: facts.splitOffsets.map(BigInt),
+        equalityIds: null,
+        sortOrderId: sortOrder['order-id'] === 0 ? null : sortOrder['order-id'],
+        referencedDataFile: null,
+      },
+    };
+    entries.push(entry);
+    added.add(spec['spec-id'], entry.dataFile);
+  }
+  const manifest = entries.length === 0 ? null : addedManifest(input, { schema, spec }, entries);
+  if (manifest !== null) uploads.push({ key: manifest.key, bytes: manifest.bytes });
+  const layout = { schemaId: schema['schema-id'], specId: spec['spec-id'], sortOrderId: sortOrder['order-id'] };
+  return { uploads, entries, manifest, added: added.sums(), layout };
+}
+
+/** How the rows are split into files. */
+export function planOf(columns: Columns, metadata: TableMetadata): FilePlan {
+  const { schema, spec, sortOrder } = currentOf(metadata);
+  const settings = tableSettings(metadata.properties);
+  return planFiles(columns, {
+    spec,
+    sortOrder,
+    dedup: dedupOf(schema, settings),
+    targetRows: columns.rows,
+    targetBytes: settings.targetFileBytes,
+  });
+}
+
+/** What new files of a table are made for. */
+export function currentOf(metadata: TableMetadata): { schema: Schema; spec: PartitionSpec; sortOrder: SortOrder } {
+  return { schema: currentSchema(metadata), spec: defaultSpec(metadata), sortOrder: defaultSortOrder(metadata) };
+}
+
+/**
+ * The rows of batches in the table's schema, in order, with the ingest time filled in.
+ *
+ * @throws corrupt `frame-corrupt`; rejected `incompatible-type`, `null-in-required-column`
+ */
+export function rowsOf(frames: readonly Frame[], metadata: TableMetadata, timeMs: number): Columns {
+  const schema = currentSchema(metadata);
+  const { ingestTimeColumn } = tableSettings(metadata.properties);
+  const schemas = new Map(metadata.schemas.map((known) => [known['schema-id'], known]));
+  const micros = BigInt(timeMs) * 1000n;
+  const parts = frames
+    .filter(({ rows }) => rows > 0)
+    .map((frame) => {
+      const own = schemas.get(frame.schemaId);
+      if (own === undefined) {
+        throw corrupt('frame-corrupt', `buffered batch names a schema that the table does not have: ${frame.schemaId}`);
+      }
+      const columns = decodeFrameBody(frame.body, own);
+      return ingestTimeColumn === null ? columns : fillNulls(columns, ingestTimeColumn, micros);
+    });
+  return concat(parts, schema);
+}
+
+function dedupOf(schema: Schema, settings: TableSettings): Dedup | undefined {
+  if (!settings.dedup || settings.timeColumn === null) return undefined;
+  const idOf = (name: string) => {
+    const field = fieldByName(schema, name);
+    if (field === null) throw corrupt('metadata-corrupt', `property names a column that the schema lacks: ${name}`);
+    return field.id;
+  };
+  return {
+    seriesIds: settings.seriesKey.map(idOf),
+    timeId: idOf(settings.timeColumn),
+    ingestTimeId: settings.ingestTimeColumn === null ? null : idOf(settings.ingestTimeColumn),
+  };
+}
