@@ -1,7 +1,7 @@
 import type { NestedField, Schema, TableMetadata, Type } from '../../src/core/iceberg/types.ts';
-import { collector, type Report } from './finding.ts';
-import { inKeyOrder, isObject, type Json, type JsonObject, printJson } from './json.ts';
-import { fieldsById, parseMetadata, type TableState } from './reader.ts';
+import type { Report } from './finding.ts';
+import { isObject, type Json, type JsonObject, objects } from './json.ts';
+import { fieldsById, type TableState } from './reader.ts';
 import { resultType } from './transform.ts';
 import { parsePrimitive } from './values.ts';
 
@@ -17,16 +17,6 @@ const RESERVED_NAMES = new Set([
   '_last_updated_sequence_number',
 ]);
 const OPERATIONS = ['append', 'replace', 'overwrite', 'delete'];
-
-/** Text of a value without regard to the order of keys, which writers are free to change. */
-function spell(value: Json): string {
-  return printJson(inKeyOrder(value));
-}
-
-function objects(raw: JsonObject, key: string): JsonObject[] {
-  const list = raw[key];
-  return Array.isArray(list) ? list.filter(isObject) : [];
-}
 
 /** Demands M1-M28, S1-S6 and J1-J4 on one metadata file. */
 export function checkMetadata(table: TableState, bucketName: string | undefined, report: Report): void {
@@ -373,136 +363,4 @@ function checkStatistics(metadata: TableMetadata, must: Must): void {
     );
     must(new Set(ids).size === ids.length, `M17 ${list}`, 'one a snapshot', ids);
   }
-}
-
-/** Names of the versions, the hint, and the chain from version to version: H2, H5, H6, H8, I4, M14, M15. */
-export async function checkVersions(table: TableState, requireHint: boolean, report: Report): Promise<void> {
-  const folder = `${table.prefix}/metadata/`;
-  const hintKey = `${folder}version-hint.text`;
-  for (const key of table.objects.keys())
-    if (key.startsWith(folder) && key.endsWith('.metadata.json') && !/\/v[1-9][0-9]*\.metadata\.json$/.test(key))
-      report('H2 version name', key, 'v<N>.metadata.json, N without padding from 1', key.slice(folder.length));
-  const newest = table.versions.at(-1) ?? 0;
-  let lowest = newest;
-  while (table.versions.includes(lowest - 1)) lowest--;
-  if (table.hint === null) {
-    if (requireHint) report('H5 version-hint', hintKey, 'present', 'missing');
-  } else {
-    const text = new TextDecoder('latin1').decode(table.hint);
-    if (!/^[1-9][0-9]*$/.test(text)) report('H5 version-hint', hintKey, 'decimal digits only', JSON.stringify(text));
-    else if (Number(text) > newest) report('H6 version-hint', hintKey, `at most ${newest}`, text);
-    else if (Number(text) < lowest)
-      report('H8 versions', hintKey, `every version from ${text} to ${newest}`, table.versions);
-  }
-  let previous: { key: string; version: number; raw: JsonObject; metadata: TableMetadata } | null = null;
-  for (const version of table.versions) {
-    const key = `${folder}v${version}.metadata.json`;
-    const bytes = await table.bucket.get(key);
-    const parsed = bytes === null ? null : parseMetadata(table.cache, bytes, key, report);
-    if (parsed === null) continue;
-    const here = { key, version, ...parsed };
-    checkLog(here, report);
-    if (previous !== null && previous.version === version - 1) stepFindings(table, previous, here, report);
-    previous = here;
-  }
-}
-
-interface VersionFile {
-  key: string;
-  version: number;
-  raw: JsonObject;
-  metadata: TableMetadata;
-}
-
-/** The findings of one step, from the cache when both versions are the ones it was made from. */
-function stepFindings(table: TableState, before: VersionFile, after: VersionFile, report: Report): void {
-  const { steps } = table.cache;
-  const known = steps.get(after.key);
-  const isSame = known?.before === before.raw && known.after === after.raw;
-  const made = collector();
-  if (!isSame) checkStep(before, after, made.report);
-  const findings = isSame ? known.findings : made.findings;
-  steps.set(after.key, { before: before.raw, after: after.raw, findings });
-  for (const finding of findings) report(finding.demand, finding.key, finding.expected, finding.found);
-}
-
-function checkLog({ key, version, metadata }: VersionFile, report: Report): void {
-  const log = metadata['metadata-log'];
-  const expected = log.map((_, i) => `${metadata.location}/metadata/v${version - log.length + i}.metadata.json`);
-  const names = log.map((entry) => entry['metadata-file']);
-  if (names.join() !== expected.join()) report('I4 metadata-log', key, expected, names);
-  if (version > 1 && log.length === 0) report('I4 metadata-log', key, `names v${version - 1}`, 'empty');
-  if (log.some((entry, i) => i > 0 && log[i - 1]['timestamp-ms'] > entry['timestamp-ms']))
-    report(
-      'M15 metadata-log',
-      key,
-      'ascending times',
-      log.map((entry) => entry['timestamp-ms']),
-    );
-  const max = Number(metadata.properties['write.metadata.previous-versions-max'] ?? 100);
-  if (log.length > max) report('M15 metadata-log', key, `at most ${max} entries`, log.length);
-}
-
-function checkStep(before: VersionFile, after: VersionFile, report: Report): void {
-  const [a, b] = [before.metadata, after.metadata];
-  const must = (holds: boolean, demand: string, expected: unknown, found: unknown) => {
-    if (!holds) report(demand, after.key, expected, found);
-  };
-  const logged = b['metadata-log'].at(-1)?.['timestamp-ms'];
-  if (logged !== undefined)
-    must(logged === a['last-updated-ms'], 'M15 metadata-log', `time ${a['last-updated-ms']}`, logged);
-  must(
-    b['last-updated-ms'] > a['last-updated-ms'],
-    'M5 last-updated-ms',
-    `above ${a['last-updated-ms']}`,
-    b['last-updated-ms'],
-  );
-  must(a.location === b.location, 'M3 location', a.location, b.location);
-  const dropped = [a, b].some((m) => m.properties['sluice.dropped'] === 'true');
-  if (dropped) return;
-  must(a['table-uuid'] === b['table-uuid'], 'I4 table-uuid', a['table-uuid'], b['table-uuid']);
-  for (const name of ['last-column-id', 'last-partition-id'] as const)
-    must(
-      b[name] >= a[name],
-      name === 'last-column-id' ? 'M6 last-column-id' : 'M9 last-partition-id',
-      `at least ${a[name]}`,
-      b[name],
-    );
-  const sequence = a['last-sequence-number'];
-  const old = new Map(objects(before.raw, 'snapshots').map((snapshot) => [snapshot['snapshot-id'], spell(snapshot)]));
-  const added = objects(after.raw, 'snapshots').filter((snapshot) => !old.has(snapshot['snapshot-id']));
-  for (const snapshot of objects(after.raw, 'snapshots')) {
-    const text = old.get(snapshot['snapshot-id']);
-    if (text !== undefined) must(text === spell(snapshot), 'M20 snapshot', text, spell(snapshot));
-  }
-  const numbers = added.map((snapshot) => snapshot['sequence-number']).sort();
-  const expected = numbers.map((_, i) => sequence + 1n + BigInt(i));
-  must(numbers.join() === expected.join(), 'S7 sequence-number', expected, numbers);
-  must(
-    b['last-sequence-number'] === sequence + BigInt(added.length),
-    'S9 last-sequence-number',
-    sequence + BigInt(added.length),
-    b['last-sequence-number'],
-  );
-  for (const list of ['schemas', 'partition-specs', 'sort-orders']) {
-    const id = list === 'schemas' ? 'schema-id' : list === 'sort-orders' ? 'order-id' : 'spec-id';
-    const texts = new Map(objects(before.raw, list).map((item) => [item[id], spell(item)]));
-    for (const item of objects(after.raw, list)) {
-      const text = texts.get(item[id]);
-      must(text === undefined || text === spell(item), `M20 ${list}`, text, spell(item));
-    }
-  }
-  const logOf = (m: TableMetadata) =>
-    m['snapshot-log'].map((entry) => `${entry['snapshot-id']}@${entry['timestamp-ms']}`);
-  const [oldLog, newLog] = [logOf(a), logOf(b)];
-  const kept = newLog.filter((entry) => oldLog.includes(entry));
-  const fresh = newLog.slice(kept.length);
-  const isSuffix =
-    oldLog.slice(oldLog.length - kept.length).join() === kept.join() &&
-    newLog.slice(0, kept.length).join() === kept.join();
-  must(isSuffix, 'M14 snapshot-log', `a tail of [${oldLog}] and then new entries`, newLog);
-  const moved = a['current-snapshot-id'] !== b['current-snapshot-id'] && b['current-snapshot-id'] !== undefined;
-  const entry = `${b['current-snapshot-id']}@${b['last-updated-ms']}`;
-  if (moved) must(fresh.at(-1) === entry, 'M14 snapshot-log', `new entry ${entry}`, fresh);
-  else must(fresh.length === 0, 'M14 snapshot-log', 'no new entry', fresh);
 }

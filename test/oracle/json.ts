@@ -111,3 +111,9 @@ export function inKeyOrder(value: Json): Json {
 export function isObject(value: Json | undefined): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
+
+/** The objects in a list of an object; none when it is no list. */
+export function objects(raw: JsonObject, key: string): JsonObject[] {
+  const list = raw[key];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}

@@ -1,7 +1,8 @@
 import type { Bucket } from './bucket.ts';
 import { checkEntryOfFile } from './check-entry.ts';
 import { checkSnapshots } from './check-manifests.ts';
-import { checkMetadata, checkVersions } from './check-metadata.ts';
+import { checkMetadata } from './check-metadata.ts';
+import { checkVersions } from './check-versions.ts';
 import { collector, describeFindings, type Finding, type Report } from './finding.ts';
 import { printJson } from './json.ts';
 import { type FileProfile, profileFile } from './profile.ts';
