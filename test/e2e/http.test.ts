@@ -530,7 +530,7 @@ test('token: without the right one every address of /v1 answers the same, whatev
     for (const [n, header] of given.entries()) {
       // All spellings at one address, one of them at the others.
       if (n > 1 && path !== table.path) continue;
-      const headers = header === null ? {} : { authorization: header };
+      const headers: Record<string, string> = header === null ? {} : { authorization: header };
       const answer = await ask(guarded, method, path, { headers });
       expectProblem(answer, 401, 'unauthorized');
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -548,7 +548,8 @@ test('token: without the right one every address of /v1 answers the same, whatev
 });
 
 test('token: a service whose token was forgotten lets nobody in and says so', async () => {
-  for (const headers of [{}, { authorization: 'Bearer ' }, { authorization: 'Bearer undefined' }]) {
+  const given: Record<string, string>[] = [{}, { authorization: 'Bearer ' }, { authorization: 'Bearer undefined' }];
+  for (const headers of given) {
     const problem = expectProblem(await ask(unset, 'GET', '/v1/tables', { headers }), 500, 'bad-settings');
     expect(problem.detail).toContain('API_TOKEN');
   }

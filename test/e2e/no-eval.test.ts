@@ -1,49 +1,75 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestHarness } from 'wrangler';
+import { readAvro } from '../oracle/avro.ts';
+import { readFooter } from '../oracle/parquet.ts';
+import { rows } from '../oracle/rows.ts';
+import { assertValidTable } from '../oracle/validator.ts';
+import { ask, JSON_TYPE, NDJSON } from './support/http.ts';
+import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
 
 /**
- * The tests of this folder prove that the bundle generates no code only because the runtime they run in refuses it. This
- * one proves the premise, with a Worker that tries.
+ * The tests of this folder prove that the bundle generates no code only because the runtime they run in refuses it. Here
+ * the premise is proven in the very isolate that then does each kind of work that libraries like to compile for.
  */
-const PROBE = `
-export default {
-  async fetch(request) {
-    const path = new URL(request.url).pathname;
-    try {
-      if (path === '/function') return Response.json({ allowed: new Function('return 1')() });
-      if (path === '/eval') return Response.json({ allowed: (0, eval)('1') });
-      if (path === '/constructor') return Response.json({ allowed: (() => 0).constructor('return 1')() });
-      return Response.json({ allowed: null });
-    } catch (error) {
-      return Response.json({ refused: error.name });
-    }
-  },
-};
-`;
-
-const folder = mkdtempSync(join(tmpdir(), 'no-eval-'));
-writeFileSync(join(folder, 'probe.js'), PROBE);
-writeFileSync(
-  join(folder, 'wrangler.toml'),
-  'name = "probe"\nmain = "probe.js"\ncompatibility_date = "2026-11-09"\ncompatibility_flags = ["nodejs_compat"]\n',
-);
-const server = createTestHarness({ workers: [{ configPath: join(folder, 'wrangler.toml') }] });
+let service: RunningService;
 
 beforeAll(async () => {
-  await server.listen();
+  service = await startService({ entry: 'test/e2e/support/no-eval-worker.ts' });
 });
 
-afterAll(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => service?.stop());
 
-test('runtime: code generation is refused at request time, as in production', async () => {
-  for (const path of ['/function', '/eval', '/constructor']) {
-    expect(await (await server.fetch(path)).json(), path).toEqual({ refused: 'EvalError' });
+async function expectCodeGenerationRefused(): Promise<void> {
+  for (const path of ['/probe/function', '/probe/eval', '/probe/constructor']) {
+    const answer = await ask(service.send, 'GET', path);
+    expect(answer.body, path).toEqual({ refused: 'EvalError' });
   }
-  expect(await (await server.fetch('/')).json()).toEqual({ allowed: null });
+  // The probe would say so if it were allowed.
+  expect((await ask(service.send, 'GET', '/probe/nothing')).body).toEqual({ allowed: null });
+}
+
+test('bundle: gzip, flat and nested Parquet, zstd and Avro work where code generation is refused', async () => {
+  await expectCodeGenerationRefused();
+  const nested = [
+    { name: 'tags', type: { type: 'list', element: 'string' } },
+    { name: 'place', type: { type: 'struct', fields: [{ name: 'city', type: 'string' }] } },
+    { name: 'counts', type: { type: 'map', key: 'string', value: 'long' } },
+  ];
+  const columns: [name: string, columns: object[], json: string, value: object][] = [
+    ['flat', [{ name: 'x', type: 'double' }], '"x": 1.5', { x: 1.5 }],
+    [
+      'nested',
+      nested,
+      '"tags": ["a", null], "place": {"city": "b"}, "counts": {"c": 9007199254740993}',
+      { tags: ['a', null], place: { city: 'b' }, counts: [['c', 9_007_199_254_740_993n]] },
+    ],
+  ];
+  for (const [name, own, json, value] of columns) {
+    const path = `/v1/tables/noeval/${name}`;
+    const prefix = `${WAREHOUSE}/noeval/${name}`;
+    const fields = [{ name: 'time', type: 'timestamptz' }, { name: 'device', type: 'string' }, ...own];
+    const definition = { schema: { type: 'struct', fields }, time_column: 'time', series_key: ['device'] };
+    const created = await ask(service.send, 'PUT', path, { headers: JSON_TYPE, body: JSON.stringify(definition) });
+    expect(created.status, created.text).toBe(201);
+    // Twice: the second commit reads the first one's manifest list.
+    for (const second of [1, 2]) {
+      const taken = await ask(service.send, 'POST', `${path}/rows`, {
+        headers: { ...NDJSON, 'content-encoding': 'gzip', prefer: 'wait=30' },
+        body: gzipSync(`{"time": "2026-01-03T00:00:0${second}Z", "device": "a", ${json}}`),
+      });
+      expect(taken.status, taken.text).toBe(201);
+    }
+    const found = await rows(service.bucket, prefix, { bucketName: BUCKET_NAME });
+    expect(found, name).toEqual([expect.objectContaining(value), expect.objectContaining(value)]);
+    await assertValidTable(service.bucket, prefix, { bucketName: BUCKET_NAME, zstdRequired: true });
+    // The paths meant were the paths taken.
+    const objects = await service.bucket.list(`${prefix}/`);
+    const ofKind = async (end: string) => {
+      const key = objects.find((object) => object.key.endsWith(end))?.key ?? '';
+      return (await service.bucket.get(key)) ?? new Uint8Array();
+    };
+    expect(readAvro(await ofKind('.avro')).codec).toBe('deflate');
+    expect(readFooter(await ofKind('.parquet')).root.children.length).toBe(fields.length + 1);
+  }
+  await expectCodeGenerationRefused();
 });
