@@ -53,9 +53,12 @@ export class OpenTable {
 
   /** Asks the store for the newest version; null when there is none. */
   async load(known: number | null = null): Promise<IcebergBase | null> {
-    const loaded = await this.loader.load(this.#base?.version ?? known);
+    const before = this.#base;
+    const loaded = await this.loader.load(before?.version ?? known);
+    // A commit ended meanwhile: what it left is at least as new as what was read beside it.
+    if (this.#base !== before) return this.#base;
     // Unchanged: keep the one whose manifests are in memory.
-    if (this.#base === null || loaded === null || loaded.etag !== this.#base.etag) this.#base = loaded;
+    if (before === null || loaded === null || loaded.etag !== before.etag) this.#base = loaded;
     return this.#base;
   }
 

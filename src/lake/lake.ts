@@ -1,3 +1,4 @@
+import { unavailable } from '../core/base/errors.ts';
 import { LIST_TABLES_MAX } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
@@ -59,10 +60,16 @@ export class LakeTables {
     return found;
   }
 
-  /** One page of live tables with what their newest version says. Dropped ones are left out. */
+  /**
+   * One page of live tables with what their newest version says. Dropped ones are left out.
+   *
+   * @throws unavailable `store-unavailable`
+   */
   async page(after: string | null, limit: number): Promise<TablePage> {
     const most = Math.min(limit, LIST_TABLES_MAX);
-    const names = await this.names(after, most + 1);
+    const names = await this.names(after, most + 1).catch((error) => {
+      throw unavailable('store-unavailable', 'the lake cannot be listed now', {}, error);
+    });
     const shown = names.slice(0, most);
     const page: TablePage = { tables: [], unreadable: [], next: null };
     const entries = new Array<TableEntry | null>(shown.length).fill(null);
@@ -74,7 +81,7 @@ export class LakeTables {
             entries[index] = entryOf(namespace, table, base);
           }
         } catch (error) {
-          if (error instanceof StoreError) throw error;
+          if (error instanceof StoreError) throw unavailable('store-unavailable', error.message, {}, error);
           const reason = error instanceof Error ? error.message : String(error);
           page.unreadable.push({ namespace, table, reason });
         }

@@ -1,4 +1,5 @@
 import { type Detail, type ErrorKind, SluiceError } from '../core/base/errors.ts';
+import { StoreError } from '../store/store.ts';
 
 /** An error as data: classes and their fields do not survive a call between objects. */
 export interface Problem {
@@ -16,6 +17,12 @@ export async function answer<T>(body: () => T | Promise<T>): Promise<Answer<T>> 
   try {
     return { ok: true, value: await body() };
   } catch (error) {
+    if (error instanceof StoreError) {
+      return {
+        ok: false,
+        problem: { kind: 'unavailable', type: 'store-unavailable', message: error.message, detail: {} },
+      };
+    }
     if (!(error instanceof SluiceError)) throw error;
     const { kind, type, message, detail } = error;
     return { ok: false, problem: { kind, type, message, detail } };
