@@ -103,11 +103,15 @@ export class TableWriter {
    */
   async append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Accepted> {
     const { ledger, clock } = this.#ports;
-    await this.check();
-    const base = liveTable(this.#table.base, this.#table.place);
-    if (base.metadata['table-uuid'] !== tableUuid) throw conflict('table-changed', 'table was replaced by another one');
+    const base = await this.live();
+    const uuid = base.metadata['table-uuid'];
+    if (uuid !== tableUuid) throw conflict('table-changed', 'table was replaced by another one');
     if (!base.metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
       throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
+    }
+    // What the ledger holds is for one table: the one it knows.
+    if (ledger.state().table?.uuid !== uuid) {
+      this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
     }
     const { sequence, duplicate } = await this.#admission.admit(frame);
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
@@ -199,9 +203,32 @@ export class TableWriter {
     return this.#checked;
   }
 
-  /** The table was dropped, created or attached by this object: what was buffered for another one is let go. */
+  /**
+   * The table as it is served. Asked for again when what is known says that there is none: it may have been made
+   * meanwhile, by another writer or by a request whose answer was lost.
+   *
+   * @throws as `check` and `liveTable`
+   */
+  async live(): Promise<IcebergBase> {
+    await this.check();
+    try {
+      return liveTable(this.#table.base, this.#table.place);
+    } catch {
+      this.#checked = null;
+      await this.check();
+      return liveTable(this.#table.base, this.#table.place);
+    }
+  }
+
+  /**
+   * The table was dropped, created or attached by this object: what was buffered for another one is let go. What came in
+   * for this very one, while the answer to its creation was on its way, stays.
+   */
   replaced(base: IcebergBase | null, settlement: Settlement): number {
     const { ledger } = this.#ports;
+    if (settlement.outcome === 'refused' && base !== null) {
+      if (ledger.state().table?.uuid === base.metadata['table-uuid']) return 0;
+    }
     const discarded = ledger.discard(settlement);
     ledger.know(base === null ? null : { uuid: base.metadata['table-uuid'], version: base.version });
     this.#waiters.wake(ledger.state().lastSequence);
@@ -318,6 +345,10 @@ export class TableWriter {
   #seal(state: LedgerState): boolean {
     const { clock, ledger, random } = this.#ports;
     const base = liveTable(this.#table.base, this.#table.place);
+    if (state.table !== null && state.table.uuid !== base.metadata['table-uuid']) {
+      this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
+      return false;
+    }
     const settings = tableSettings(base.metadata.properties);
     const range = ledger.next({
       rowsMax: settings.flush.rows,

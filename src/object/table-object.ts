@@ -94,8 +94,7 @@ export class TableObject extends DurableObject<Env> {
 
   ingest(): Promise<Answer<IngestView>> {
     return answer(async () => {
-      await this.#writer.check();
-      return ingestView(liveTable(this.#table.base, this.#table.place));
+      return ingestView(await this.#writer.live());
     });
   }
 
@@ -174,8 +173,7 @@ export class TableObject extends DurableObject<Env> {
 
   flush(): Promise<Answer<{ flushed: boolean; table: TableView; status: StatusView }>> {
     return answer(async () => {
-      await this.#writer.check();
-      liveTable(this.#table.base, this.#table.place);
+      await this.#writer.live();
       const { error } = await this.#writer.flush();
       const base = liveTable(this.#table.base, this.#table.place);
       return { flushed: error === null, table: tableView(base), status: this.#status() };

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import {
+  acknowledge,
+  expectExactlyOnce,
+  expectValid,
+  newScenario,
+  newWorld,
+  tableRows,
+  uniqueRow,
+} from '../sim/scenario.ts';
+import { SERIES, Service } from '../sim/service.ts';
+import { SimLedger } from '../sim/sim-ledger.ts';
+
+describe('live: which table the buffer is for', () => {
+  test('create: a batch taken while the answer to the creation was on its way is not refused', async () => {
+    const world = newWorld();
+    const ledger = new SimLedger('00000000000000aa');
+    const service = new Service(world, ledger);
+    const slow = service.store.faults.next('putIfAbsent', /v1\.metadata\.json$/, 'slow-response');
+    const creating = service.admin.create(SERIES);
+    await world.clock.until(slow.reached);
+    const scenario = { world, ledger, service, acknowledged: [] };
+    await acknowledge(scenario, [uniqueRow()]);
+    slow.release();
+    await world.clock.until(creating);
+    await service.drain();
+    await expectExactlyOnce(scenario);
+  });
+
+  test('create: an object that saw no table finds the one that another made', async () => {
+    const world = newWorld();
+    const ledger = new SimLedger('00000000000000bb');
+    const service = new Service(world, ledger);
+    await expect(world.clock.until(service.writer.live())).rejects.toMatchObject({ type: 'unknown-table' });
+    await world.clock.until(new Service(world, new SimLedger('00000000000000aa')).admin.create(SERIES));
+    await world.clock.until(service.writer.live());
+    const scenario = { world, ledger, service, acknowledged: [] };
+    await acknowledge(scenario, [uniqueRow()]);
+    await service.drain();
+    await expectExactlyOnce(scenario);
+  });
+
+  test('drop: an object that saw the tombstone finds the table that another made on top of it', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.append([uniqueRow('other')]));
+    await world.clock.until(service.admin.drop());
+    await other.drain();
+    await expect(world.clock.until(other.writer.live())).rejects.toMatchObject({ type: 'unknown-table' });
+    await world.clock.until(service.admin.create(SERIES));
+    await world.clock.until(other.writer.live());
+    const row = uniqueRow('other');
+    await world.clock.until(other.append([row]));
+    await other.drain();
+    expect(await tableRows(world)).toEqual([`${row.device} ${row.time} ${row.v}`]);
+    await expectValid(world);
+  });
+
+  test('drop: batches for a table made by another meanwhile are not taken for those of the one before', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    const ledger = new SimLedger('00000000000000bb');
+    const other = new Service(world, ledger);
+    await world.clock.until(other.append([uniqueRow('other')]));
+    await other.drain();
+    await world.clock.until(service.admin.drop());
+    await world.clock.until(service.admin.create(SERIES));
+    // Loaded behind the writer's back, as an operation of the administrator does.
+    await world.clock.until(other.table.load());
+    const row = uniqueRow('other');
+    await world.clock.until(other.append([row]));
+    const next = new Service(world, ledger);
+    await world.clock.until(next.writer.check());
+    await next.drain();
+    expect(next.count('table-replaced')).toBe(0);
+    expect(await tableRows(world)).toEqual([`${row.device} ${row.time} ${row.v}`]);
+  });
+});
