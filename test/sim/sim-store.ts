@@ -1,4 +1,3 @@
-import type { MemoryStore } from '../../src/store/memory.ts';
 import {
   type Created,
   type Listed,
@@ -15,7 +14,7 @@ export type { Fault, FaultRates, Planted, SimCall, SimOperation } from './faults
 type Hook = (call: SimCall) => void | Promise<void>;
 
 /**
- * One client's view of a shared `MemoryStore`, with faults on each side of the effect. Several views of one memory are
+ * One client's view of a shared memory, with faults on each side of the effect. Several views of one memory are
  * several writers, each with its own faults, as two instances of an object have: what one left to land late lands in the
  * memory that the other sees.
  *
@@ -25,11 +24,11 @@ export class SimStore implements Store {
   readonly faults = new Faults();
   /** Every call in the order in which it was made. */
   readonly log: SimCall[] = [];
-  readonly #memory: MemoryStore;
+  readonly #memory: Store;
   readonly #before: Hook[] = [];
   readonly #after: Hook[] = [];
 
-  constructor(memory: MemoryStore) {
+  constructor(memory: Store) {
     this.#memory = memory;
   }
 

@@ -1,0 +1,134 @@
+import { FOREIGN_FROM, rowOf } from '../rows.ts';
+import type { SimWorld } from '../world.ts';
+import type { Checker } from './checker.ts';
+import { currentOf, Missing, type RawMetadata } from './reader.ts';
+
+/**
+ * I1: the table holds each acknowledged batch once, whole and unchanged; what is not in it waits in its ledger, was refused
+ * visibly, or left with a ledger, a rollback or the table. Nothing else is in it.
+ */
+export class RowsChecker implements Checker {
+  readonly #world: SimWorld;
+  /** The table state that `present` flags are of. */
+  #uuid = '';
+  #snapshot: number | null = null;
+
+  constructor(world: SimWorld) {
+    this.#world = world;
+  }
+
+  async atRest(): Promise<void> {
+    const { history, model } = this.#world;
+    const raw = history.tip?.raw ?? null;
+    const counts = raw === null ? new Map<number, number>() : await this.#counts(raw);
+    if (counts === null) return;
+    const uuid = raw?.['table-uuid'] ?? '';
+    const changed = uuid !== this.#uuid;
+    const rolledBack = raw !== null && !changed && this.#rolledBack(raw);
+    for (const batch of model.batches) {
+      const count = this.#countOf(batch.rows, counts, `batch ${batch.id} of ${batch.object}`);
+      if (count > Math.max(1, batch.lives.size)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
+      if (count > 0 && !batch.uuids.has(uuid)) this.#violate(`batch ${batch.id} is in a table it was not sent to`);
+      if (batch.present && count === 0) {
+        if (changed) batch.excuse = 'its table went';
+        else if (rolledBack) batch.excuse = 'rolled back';
+        else if (batch.excuse === null) this.#violate(`batch ${batch.id} left the table`);
+      }
+      batch.present = count > 0;
+      this.#kept(batch, count, uuid);
+    }
+    for (const append of model.foreign) {
+      const count = this.#countOf(append.rows, counts, 'append of the foreign writer');
+      if (count > 1) this.#violate(`foreign rows ${append.rows[0]} are in the table ${count} times`);
+      if (append.present && count === 0) {
+        if (changed || rolledBack) append.excuse = 'gone';
+        else this.#violate(`foreign rows ${append.rows[0]} left the table`);
+      }
+      append.present = count > 0;
+      if (append.state === 'committed' && append.uuid === uuid && count === 0 && append.excuse === null) {
+        this.#violate(`foreign rows ${append.rows[0]} were committed and are not in the table`);
+      }
+    }
+    this.#uuid = uuid;
+    this.#snapshot = raw === null ? null : (currentOf(raw)?.['snapshot-id'] ?? null);
+  }
+
+  /** What was promised about a batch, held against the ledger's receipt and the table. */
+  #kept(batch: SimWorld['model']['batches'][number], count: number, uuid: string): void {
+    if (batch.promise === null) return;
+    const { history, objects } = this.#world;
+    const object = objects.find(({ name }) => name === batch.object);
+    if (object === undefined) return;
+    const { sequence } = batch.promise;
+    const receipt = object.ledger.receipt(sequence);
+    const what = `batch ${batch.id} of ${batch.object} (sequence ${sequence})`;
+    if (receipt === null) {
+      this.#violate(`${what} was accepted and nobody knows of it`);
+      return;
+    }
+    const isHere = batch.promise.uuid === uuid;
+    switch (receipt.state) {
+      case 'buffered':
+        return;
+      case 'committed':
+        if (isHere && count === 0 && batch.excuse === null)
+          this.#violate(`${what} is called committed and is not there`);
+        return;
+      case 'refused':
+        if (count > 0 && batch.lives.size === 1) this.#violate(`${what} is called refused and is there`);
+        if (receipt.type.startsWith('table-') && !history.gone.has(batch.promise.uuid)) {
+          this.#violate(`${what} was refused as ${receipt.type}, and its table is still there`);
+        }
+        return;
+    }
+  }
+
+  /** How often the rows are there: each as often as the others, or a batch was torn. */
+  #countOf(rows: readonly number[], counts: ReadonlyMap<number, number>, what: string): number {
+    const first = counts.get(rows[0]) ?? 0;
+    for (const row of rows) {
+      if ((counts.get(row) ?? 0) !== first) this.#violate(`${what} is torn: row ${row}`);
+    }
+    return first;
+  }
+
+  /** Main moved to a snapshot that is no descendant of where it was, and somebody meant it. */
+  #rolledBack(raw: RawMetadata): boolean {
+    return this.#snapshot !== null && this.#world.model.rollbacks.has(raw['table-uuid']) && this.#meant(raw);
+  }
+
+  #meant(raw: RawMetadata): boolean {
+    const byId = new Map((raw.snapshots ?? []).map((snapshot) => [snapshot['snapshot-id'], snapshot]));
+    for (let id = currentOf(raw)?.['snapshot-id']; id !== undefined; id = byId.get(id)?.['parent-snapshot-id']) {
+      if (id === this.#snapshot) return false;
+    }
+    return true;
+  }
+
+  async #counts(raw: RawMetadata): Promise<Map<number, number> | null> {
+    const counts = new Map<number, number>();
+    const snapshot = currentOf(raw);
+    if (snapshot === null) return counts;
+    const { reader } = this.#world.history;
+    const schema = raw.schemas.find((known) => known['schema-id'] === raw['current-schema-id']);
+    try {
+      for (const file of reader.reached(snapshot).live) {
+        for (const { v, device, time } of await reader.rows(file.path, schema?.fields ?? [])) {
+          const expected = rowOf(v);
+          if (device !== expected.device || time !== expected.time) this.#violate(`row ${v} is not what was sent`);
+          const known = v > FOREIGN_FROM ? this.#world.model.foreignOf.has(v) : this.#world.model.batchOf.has(v);
+          if (!known) this.#violate(`row ${v} was sent by nobody`);
+          counts.set(v, (counts.get(v) ?? 0) + 1);
+        }
+      }
+    } catch (error) {
+      if (error instanceof Missing) return null; // I3 says so
+      throw error;
+    }
+    return counts;
+  }
+
+  #violate(text: string): void {
+    this.#world.violate('I1', text);
+  }
+}

@@ -1,0 +1,74 @@
+import { SimObject } from '../sim-object.ts';
+import type { Mutation } from '../watched-memory.ts';
+import type { SimWorld } from '../world.ts';
+import type { Checker } from './checker.ts';
+import { currentOf, keyOf, Missing, type RawMetadata } from './reader.ts';
+
+/** One conditional write of a version, as its writer sent it and as it heard of it. */
+export interface Attempt {
+  by: string;
+  version: number;
+  raw: RawMetadata;
+  answer: 'open' | 'created' | 'exists' | 'error';
+}
+
+/**
+ * I6: nothing is deleted after *unknown* or *fenced*. Seen from outside: whenever an object of ours deletes something, no
+ * attempt at a version that needs it may be open, as far as its writer can know. An error leaves it open until the target
+ * is another's.
+ */
+export class DeletionsChecker implements Checker {
+  readonly #world: SimWorld;
+
+  constructor(world: SimWorld) {
+    this.#world = world;
+  }
+
+  onMutation({ kind, key, by }: Mutation): void {
+    const { world } = { world: this.#world };
+    if (
+      kind !== 'deleted' ||
+      !world.objects.some((object) => object instanceof SimObject && by.startsWith(object.name))
+    ) {
+      return;
+    }
+    if (world.history.versionOf(key) !== null) this.#version(key, by);
+    for (const attempt of world.attempts) {
+      if (attempt.answer === 'exists' || !this.#isOpen(attempt) || !this.#needs(attempt, key)) continue;
+      world.violate(
+        'I6',
+        `${by} deleted ${key}, which its attempt at version ${attempt.version} needs: ${attempt.answer}`,
+      );
+      return;
+    }
+  }
+
+  #isOpen({ answer, version, raw }: Attempt): boolean {
+    if (answer !== 'error') return true;
+    const there = this.#world.history.reader.metadata(this.#world.history.keyOf(version));
+    if (there === null) return true;
+    const own = currentOf(raw)?.['snapshot-id'];
+    return (there.snapshots ?? []).some((snapshot) => snapshot['snapshot-id'] === own);
+  }
+
+  #needs({ raw }: Attempt, key: string): boolean {
+    const snapshot = currentOf(raw);
+    if (snapshot === null) return false;
+    if (keyOf(snapshot['manifest-list']) === key) return true;
+    try {
+      return this.#world.history.reader.reached(snapshot).keys.has(key);
+    } catch (error) {
+      if (error instanceof Missing) return error.key === key;
+      throw error;
+    }
+  }
+
+  /** I7, the eraser's half: no version at or above the pointer, none that is the newest. */
+  #version(key: string, by: string): void {
+    const { history, memory } = this.#world;
+    const hint = memory.peek(key.replace(/v[0-9]+\.metadata\.json$/, 'version-hint.text'));
+    const pointed = hint === null ? 0 : Number(new TextDecoder().decode(hint.bytes));
+    const version = history.versionOf(key) ?? 0;
+    if (version >= pointed) this.#world.violate('I7', `${by} deleted version ${version}, the pointer is at ${pointed}`);
+  }
+}

@@ -1,0 +1,73 @@
+/** What the producers sent and what they were told: the only memory of a simulation beside the bucket itself. */
+
+export interface Batch {
+  id: number;
+  /** The numbers of its rows. */
+  rows: number[];
+  object: string;
+  batchId: string | null;
+  /** Lives of the ledger in which it may have been accepted: more than one only after a ledger was lost or restored. */
+  lives: Set<number>;
+  /** Tables it was sent to. */
+  uuids: Set<string>;
+  /** What binds the service: its receipt must be there, and what it says must be so. Null: nothing does (any more). */
+  promise: { sequence: number; ledgerId: string; uuid: string } | null;
+  /** Seen in the table at the last check. */
+  present: boolean;
+  /** Why it may be absent although it had been there. */
+  excuse: string | null;
+}
+
+/** One append of the foreign writer. */
+export interface ForeignAppend {
+  rows: number[];
+  uuid: string;
+  state: 'sent' | 'committed' | 'failed';
+  present: boolean;
+  excuse: string | null;
+}
+
+export class Model {
+  readonly batches: Batch[] = [];
+  readonly foreign: ForeignAppend[] = [];
+  readonly batchOf = new Map<number, Batch>();
+  readonly foreignOf = new Map<number, ForeignAppend>();
+  /** Snapshots that main was rolled back to on purpose, by version. */
+  readonly rollbacks = new Set<string>();
+  #row = 0;
+  #foreignRow = 1_000_000;
+
+  newBatch(object: string, count: number, withId: boolean): Batch {
+    const id = this.batches.length;
+    const rows = Array.from({ length: count }, () => ++this.#row);
+    const batch: Batch = {
+      id,
+      rows,
+      object,
+      batchId: withId ? `b-${id}` : null,
+      lives: new Set(),
+      uuids: new Set(),
+      promise: null,
+      present: false,
+      excuse: null,
+    };
+    this.batches.push(batch);
+    for (const row of rows) this.batchOf.set(row, batch);
+    return batch;
+  }
+
+  newForeign(count: number, uuid: string): ForeignAppend {
+    const rows = Array.from({ length: count }, () => ++this.#foreignRow);
+    const append: ForeignAppend = { rows, uuid, state: 'sent', present: false, excuse: null };
+    this.foreign.push(append);
+    for (const row of rows) this.foreignOf.set(row, append);
+    return append;
+  }
+
+  /** The ledger lost what it promised, from the sequence `after` on. */
+  release(object: string, after: number): void {
+    for (const batch of this.batches) {
+      if (batch.object === object && batch.promise !== null && batch.promise.sequence > after) batch.promise = null;
+    }
+  }
+}

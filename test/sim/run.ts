@@ -1,0 +1,104 @@
+import { storeBucket } from '../oracle/bucket.ts';
+import { validateTable } from '../oracle/validator.ts';
+import { ChaosActor } from './actors/chaos.ts';
+import { EngineActor } from './actors/engine.ts';
+import { OperatorActor } from './actors/operator.ts';
+import { ProducerActor } from './actors/producer.ts';
+import { PLACE } from './service.ts';
+import { SimObject } from './sim-object.ts';
+import { type Swarm, swarmOf } from './swarm.ts';
+import { SimWorld, type Violation } from './world.ts';
+
+/** Virtual time and events in which a world without faults must come to rest: retries wait at most a minute. */
+const REST_MS = 15 * 60_000;
+const REST_STEPS = 20_000;
+
+/** One seed in so many ends with the independent validator over every file; the checkers see all of them at each step. */
+export const VALIDATED_ONE_IN = 4;
+
+export interface RunResult {
+  seed: number;
+  steps: number;
+  versions: number;
+  digest: string;
+  violations: Violation[];
+  marks: Record<string, number>;
+  trace: readonly string[];
+}
+
+export interface RunOptions {
+  swarm?: Swarm;
+  /** Lines of the trace to keep. */
+  traceLines?: number;
+  validate?: boolean;
+  /** Called with the world before it starts: a scenario adds its own actors and faults. */
+  prepare?: (world: SimWorld) => void;
+}
+
+/** Runs one seed to its end, or to the first violation. */
+export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
+  const swarm = options.swarm ?? swarmOf(seed);
+  const world = new SimWorld(seed, swarm, options.traceLines ?? 0);
+  world.scheduler.note(JSON.stringify(swarm));
+  world.objects.push(new SimObject(world, 'a'));
+  if (swarm.second) world.objects.push(new SimObject(world, 'b'));
+  const actors: { start(): void }[] = [new OperatorActor(world), new ChaosActor(world), new EngineActor(world)];
+  for (let i = 0; i < swarm.producers; i++) {
+    actors.push(new ProducerActor(world, world.objects[i % world.objects.length], `producer${i}`));
+  }
+  options.prepare?.(world);
+  try {
+    for (const actor of actors) actor.start();
+    while (world.scheduler.steps < swarm.steps && world.violations.length === 0) {
+      if (!(await world.step())) break;
+    }
+    await comeToRest(world);
+    if (world.violations.length === 0) await world.finish();
+    if (options.validate ?? seed % VALIDATED_ONE_IN === 0) await validate(world);
+  } catch (error) {
+    world.violate('error', String((error as Error).stack ?? error));
+  }
+  return {
+    seed,
+    steps: world.scheduler.steps,
+    versions: world.history.tip?.version ?? 0,
+    digest: world.trace.digest,
+    violations: world.violations,
+    marks: Object.fromEntries(world.marks),
+    trace: world.trace.lines,
+  };
+}
+
+/** No more faults, and nobody has new ideas: runs until nothing is open, or the time for that is over. */
+async function comeToRest(world: SimWorld): Promise<void> {
+  const { scheduler, objects } = world;
+  world.isCalm = true;
+  scheduler.note('faults stop');
+  const steps = scheduler.steps + REST_STEPS;
+  const endMs = scheduler.now() + REST_MS;
+  for (const { incarnations } of objects) for (const { store } of incarnations) store.faults.stop();
+  while (world.violations.length === 0 && scheduler.steps < steps && scheduler.now() < endMs) {
+    for (const object of objects) object.running();
+    if (isAtRest(world)) return;
+    if (!(await world.step())) return;
+  }
+}
+
+function isAtRest(world: SimWorld): boolean {
+  if (!world.history.isServed || world.isErasing) return false;
+  return world.objects.every((object) => {
+    if (object.isBusy || object.incarnations.some(({ ended, pending }) => !ended && pending > 0)) return false;
+    const state = object.ledger.state();
+    const pointed = state.table === null || state.hintedVersion >= state.table.version;
+    return state.intent === null && state.buffer.frames === 0 && pointed;
+  });
+}
+
+async function validate(world: SimWorld): Promise<void> {
+  if (world.violations.length > 0 || world.history.tip === null) return;
+  const findings = await validateTable(storeBucket(world.memory), PLACE.prefix, {
+    bucketName: 'sim-lake',
+    cache: world.cache,
+  });
+  for (const finding of findings.slice(0, 5)) world.violate('validator', JSON.stringify(finding));
+}

@@ -1,0 +1,113 @@
+import type { FaultRates } from './faults.ts';
+import { Rng } from './rng.ts';
+
+/**
+ * What one run is made of. An even mix never reaches the corners: so each run switches some actors and faults off and
+ * gives the others very different weights, all drawn from the seed. Times are means in milliseconds; 0 is off.
+ */
+export interface Swarm {
+  /** Events until the faults stop and the world is led to rest. */
+  steps: number;
+  flushSeconds: number;
+  faults: FaultRates;
+  /** Chance that a request of a service takes seconds, before its effect or after it. */
+  slow: number;
+  /** Chance that the write of a version takes far longer than the fence, before its effect or after it. */
+  stall: number;
+  latencyMs: number;
+  /** Chance that a late effect ever lands. */
+  landing: number;
+  skewMs: number;
+  crashMs: number;
+  /** Chance that what ends an incarnation leaves it running, cut off from its storage. */
+  zombie: number;
+  newBuild: number;
+  loseMs: number;
+  restoreMs: number;
+  second: boolean;
+  producers: number;
+  thinkMs: number;
+  batchIds: number;
+  replay: number;
+  answerLost: number;
+  dropMs: number;
+  engine: { appendMs: number; compactMs: number; expireMs: number; dropMs: number; rollbackMs: number; keep: number };
+}
+
+/** Weights with everything off, for scenarios that switch on what they are about. */
+export function calm(): Swarm {
+  return {
+    steps: 600,
+    flushSeconds: 1,
+    faults: {},
+    slow: 0,
+    stall: 0,
+    latencyMs: 15,
+    landing: 1,
+    skewMs: 0,
+    crashMs: 0,
+    zombie: 0,
+    newBuild: 0,
+    loseMs: 0,
+    restoreMs: 0,
+    second: false,
+    producers: 1,
+    thinkMs: 700,
+    batchIds: 0.5,
+    replay: 0,
+    answerLost: 0,
+    dropMs: 0,
+    engine: { appendMs: 0, compactMs: 0, expireMs: 0, dropMs: 0, rollbackMs: 0, keep: 3 },
+  };
+}
+
+/** The weights of a seed. */
+export function swarmOf(seed: number): Swarm {
+  const rng = new Rng(seed, 'swarm');
+  /** Off with the given chance, else log-uniform between the two. */
+  const some = (off: number, low: number, high: number): number => {
+    const value = low * (high / low) ** rng.float();
+    return rng.chance(off) ? 0 : value;
+  };
+  const swarm = calm();
+  swarm.steps = rng.between(350, 900);
+  swarm.flushSeconds = rng.pick([1, 1, 2, 5]);
+  swarm.latencyMs = some(0, 3, 150);
+  const faulty = rng.chance(0.75);
+  const rate = (off: number, high: number): number => (faulty ? some(off, 0.002, high) : 0);
+  swarm.faults = {
+    refused: rate(0.5, 0.08),
+    'request-lost': rate(0.4, 0.08),
+    throttled: rate(0.6, 0.05),
+    'response-lost': rate(0.3, 0.15),
+    late: rate(0.4, 0.12),
+    unreadable: rate(0.5, 0.08),
+  };
+  swarm.slow = some(0.5, 0.002, 0.08);
+  swarm.stall = some(0.6, 0.02, 0.4);
+  swarm.landing = rng.pick([0, 0.5, 1]);
+  swarm.skewMs = rng.pick([0, 0, 300, 1500]);
+  swarm.crashMs = some(0.35, 1_500, 40_000);
+  swarm.zombie = rng.pick([0, 0.3, 0.6, 1]);
+  swarm.newBuild = rng.pick([0, 0, 0.5]);
+  swarm.loseMs = some(0.75, 15_000, 120_000);
+  swarm.restoreMs = some(0.7, 10_000, 90_000);
+  swarm.second = rng.chance(0.5);
+  swarm.producers = rng.between(1, 4);
+  swarm.thinkMs = some(0, 150, 2_500);
+  swarm.batchIds = rng.pick([0, 0.5, 1]);
+  swarm.replay = some(0.4, 0.02, 0.3);
+  swarm.answerLost = some(0.5, 0.01, 0.2);
+  swarm.dropMs = some(0.75, 15_000, 120_000);
+  const foreign = rng.chance(0.6);
+  const act = (off: number, low: number, high: number): number => (foreign ? some(off, low, high) : 0);
+  swarm.engine = {
+    appendMs: act(0.2, 700, 12_000),
+    compactMs: act(0.4, 1_500, 20_000),
+    expireMs: act(0.4, 1_500, 25_000),
+    dropMs: act(0.75, 20_000, 90_000),
+    rollbackMs: act(0.65, 5_000, 50_000),
+    keep: rng.between(1, 5),
+  };
+  return swarm;
+}
