@@ -69,7 +69,9 @@ class Side {
   }
 }
 
-test('race: two isolates commit to one table at once, each loses at least five races, every row is there once', async () => {
+test('race: two isolates commit to one table at once, each loses at least five races, every row is there once', {
+  timeout: 120_000,
+}, async () => {
   const sides = [new Side('one'), new Side('two')];
   expect(await (await service.send(CODE_GENERATION_PATH)).text(), 'code generation').toBe('EvalError');
   await sides[0].table.create({
