@@ -253,7 +253,7 @@ export class TableWriter {
     if (state.table !== null && state.table.uuid !== uuid) {
       marks.hit('table-replaced');
       this.replaced(base, this.#refusal('table-replaced', 'table was dropped and another one is at its place'));
-      return;
+      // And on: a ledger restored to before the drop may have given numbers to the new table already.
     }
     const watermark = epochs.get(ownApp(state.ledgerId));
     if (watermark !== undefined && watermark > BigInt(state.lastSequence)) {

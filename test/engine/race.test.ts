@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
 import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
 import { applyUpdates } from '../../src/core/iceberg/updates.ts';
-import { acknowledge, expectValid, newScenario, newWorld, spelled, tableRows, uniqueRow } from '../sim/scenario.ts';
+import {
+  acknowledge,
+  expectExactlyOnce,
+  expectValid,
+  newScenario,
+  newWorld,
+  spelled,
+  tableRows,
+  uniqueRow,
+} from '../sim/scenario.ts';
 import { PLACE, SERIES, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 
@@ -174,6 +183,27 @@ describe('race: ledgers that were lost or restored', () => {
     await service.drain();
     expect(await tableRows(world)).toEqual([...scenario.acknowledged].sort());
     await expectValid(world);
+  });
+
+  test('ledger: restored to before the table was made anew, it gives no number twice', async () => {
+    const scenario = await newScenario();
+    const { world, ledger } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    await scenario.service.drain();
+    const earlier = ledger.snapshot();
+    await world.clock.until(scenario.service.admin.drop());
+    await world.clock.until(scenario.service.admin.create(SERIES));
+    scenario.acknowledged = [];
+    for (let batch = 0; batch < 3; batch++) await acknowledge(scenario, [uniqueRow()]);
+    await scenario.service.drain();
+
+    ledger.restore(earlier);
+    scenario.service = new Service(world, ledger);
+    await acknowledge(scenario, [uniqueRow()]);
+    expect(scenario.service.count('table-replaced')).toBe(1);
+    expect(scenario.service.count('ledger-restored')).toBe(1);
+    await scenario.service.drain();
+    await expectExactlyOnce(scenario);
   });
 
   test('ledger: lost altogether, the new one swallows nothing and repeats nothing', async () => {
