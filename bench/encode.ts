@@ -1,13 +1,12 @@
 /**
  * How fast is a Parquet file encoded and decoded, against the library, in the same process?
  *
- *   node bench/encode.ts [rows]
+ *   npm run bench -- encode [--json] [--rows n] [--runs n]
  *
  * Prints milliseconds, the ratio to hyparquet-writer and hyparquet on the same rows, bytes a row, and a digest of what
  * was read back, which depends on the rows alone.
  */
 import { createHash } from 'node:crypto';
-import { cpus } from 'node:os';
 import { parquetReadObjects } from 'hyparquet';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Columns } from '../src/core/columns/columns.ts';
@@ -167,14 +166,21 @@ function digestOf(groups: Columns[]): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-const line = (name: string, ms: number, more = '') =>
-  console.log(`${name.padEnd(34)} ${ms.toFixed(1).padStart(8)} ms  ${more}`);
+/** One measured step. */
+export interface EncodeStep {
+  step: string;
+  medianMs: number;
+  /** How many times the library's time it would be. */
+  ratio: number | null;
+  bytesPerRow: number | null;
+  /** Of the values read back. */
+  digest: string | null;
+}
 
 /** Runs the benchmark; `runs` measurements of each, of which the median counts. */
-export async function run(rows: number, runs: number): Promise<void> {
+export async function benchEncode(rows: number, runs: number): Promise<EncodeStep[]> {
   const columns = sensorRows(rows);
   const base: ParquetOptions = { rowGroupRows: 65_536, encodings: 'auto', sortingColumns: [], keyValues: [] };
-  console.log(`${rows} rows x ${schema.fields.length} columns, node ${process.version}, ${cpus()[0]?.model ?? '?'}`);
   const library = libraryColumns(columns);
   const writeLibrary = () => {
     return parquetWriteBuffer({
@@ -184,9 +190,17 @@ export async function run(rows: number, runs: number): Promise<void> {
       pageSize: 32_768,
     });
   };
-  writeLibrary();
+  const libraryBytes = writeLibrary().byteLength;
   const libraryMs = await time(Math.max(1, runs >> 1), writeLibrary);
-  line('encode: hyparquet-writer', libraryMs, `${(writeLibrary().byteLength / rows).toFixed(1)} B/row`);
+  const steps: EncodeStep[] = [
+    {
+      step: 'encode: hyparquet-writer',
+      medianMs: libraryMs,
+      ratio: null,
+      bytesPerRow: libraryBytes / rows,
+      digest: null,
+    },
+  ];
   for (const [name, options] of [
     ['auto, row groups of 65,536', base],
     ['auto, row groups of 8,192', { ...base, rowGroupRows: 8192 }],
@@ -194,21 +208,41 @@ export async function run(rows: number, runs: number): Promise<void> {
   ] as const) {
     const write = () => writeParquet(columns, options, compressZstd);
     write();
-    const ms = await time(runs, write);
+    const medianMs = await time(runs, write);
     const { bytes: file } = write();
-    const ratio = (libraryMs / ms).toFixed(1);
-    line(`encode: ${name}`, ms, `${(file.length / rows).toFixed(1)} B/row, ${ratio} times the library's speed`);
-    const read = await time(runs, () => decodeAll(file));
+    steps.push({
+      step: `encode: ${name}`,
+      medianMs,
+      ratio: libraryMs / medianMs,
+      bytesPerRow: file.length / rows,
+      digest: null,
+    });
+    const decodeMs = await time(runs, () => decodeAll(file));
     const buffer = file.buffer.slice(file.byteOffset, file.byteOffset + file.length) as ArrayBuffer;
     const byLibrary = await time(1, () =>
       parquetReadObjects({ file: buffer, compressors: { ZSTD: decompressZstd as never } }),
     );
-    line(
-      '  decode',
-      read,
-      `${(byLibrary / read).toFixed(1)} times the library's speed, digest ${digestOf(decodeAll(file))}`,
-    );
+    steps.push({
+      step: `decode: ${name}`,
+      medianMs: decodeMs,
+      ratio: byLibrary / decodeMs,
+      bytesPerRow: null,
+      digest: digestOf(decodeAll(file)),
+    });
   }
+  return steps;
 }
 
-if (import.meta.main) await run(Number(process.argv[2] ?? 100_000), 9);
+/** The steps as lines of text. */
+export function encodeText(steps: readonly EncodeStep[]): string {
+  return steps
+    .map(({ step, medianMs, ratio, bytesPerRow, digest }) => {
+      const parts = [
+        bytesPerRow === null ? '' : `${bytesPerRow.toFixed(1)} B/row`,
+        ratio === null ? '' : `${ratio.toFixed(1)} times the library's speed`,
+        digest === null ? '' : `digest ${digest}`,
+      ];
+      return `${step.padEnd(36)} ${medianMs.toFixed(1).padStart(8)} ms  ${parts.filter((part) => part !== '').join(', ')}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,101 @@
+/**
+ * The table and the rows that the append benchmark sends: sensors of 1,000 devices at 20 sites over one day, shuffled; two
+ * doubles rounded and two of full precision, five in a hundred numbers null, seven in ten `status` null.
+ */
+import type { TableDefinition } from '../src/core/table/definition.ts';
+
+const DEVICES = 1000;
+const SITES = 20;
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2026, 10, 28);
+
+const FIELDS = [
+  { name: 'time', type: 'timestamptz', required: true },
+  { name: 'device_id', type: 'string', required: true },
+  { name: 'site', type: 'string' },
+  { name: 'temperature', type: 'double' },
+  { name: 'humidity', type: 'double' },
+  { name: 'pressure', type: 'double' },
+  { name: 'voltage', type: 'double' },
+  { name: 'counter', type: 'long' },
+  { name: 'status', type: 'string' },
+];
+
+export const SENSORS: TableDefinition = {
+  schema: { type: 'struct', fields: FIELDS },
+  timeColumn: 'time',
+  seriesKey: ['device_id'],
+  chunk: 'day',
+  dedup: true,
+  properties: {},
+};
+
+/** The same as a request to the service has it. */
+export const SENSORS_BODY = JSON.stringify({
+  schema: SENSORS.schema,
+  time_column: SENSORS.timeColumn,
+  series_key: SENSORS.seriesKey,
+  chunk: SENSORS.chunk,
+  dedup: SENSORS.dedup,
+});
+
+/** One row as it is sent; `_ingest_ts` is the service's to fill. */
+export interface SensorRow {
+  time: string;
+  device_id: string;
+  site: string;
+  temperature: number | null;
+  humidity: number | null;
+  pressure: number | null;
+  voltage: number | null;
+  counter: number | null;
+  status: string | null;
+}
+
+const STATES = ['ok', 'low-battery', 'maintenance', 'overheated'];
+
+/** NDJSON of the rows; the same bytes for the same number. No two rows share device and time. */
+export function sensorBody(rows: number): Uint8Array {
+  const random = seeded(42);
+  const perDevice = Math.ceil(rows / DEVICES);
+  const stepMs = Math.floor(DAY_MS / perDevice);
+  const order = shuffled(perDevice * DEVICES, random).subarray(0, rows);
+  const number = (value: number): number | null => (random() < 0.05 ? null : value);
+  const lines: string[] = [];
+  for (const place of order) {
+    const device = place % DEVICES;
+    const step = Math.floor(place / DEVICES);
+    const row: SensorRow = {
+      time: new Date(START_MS + step * stepMs + Math.floor(random() * 500)).toISOString(),
+      device_id: `dev-${String(device).padStart(4, '0')}`,
+      site: `site-${String(device % SITES).padStart(2, '0')}`,
+      temperature: number(Math.round((18 + 4 * Math.sin(step / 50) + random()) * 100) / 100),
+      humidity: number(Math.round((50 + 10 * random()) * 10) / 10),
+      pressure: number(1000 + 20 * random()),
+      voltage: number(3.3 + 0.01 * random()),
+      counter: number(device * 100_000 + step * 3 + Math.floor(random() * 3)),
+      status: random() < 0.7 ? null : STATES[Math.floor(random() * STATES.length)],
+    };
+    lines.push(JSON.stringify(row));
+  }
+  return new TextEncoder().encode(`${lines.join('\n')}\n`);
+}
+
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function shuffled(length: number, random: () => number): Uint32Array {
+  const out = Uint32Array.from({ length }, (_, i) => i);
+  for (let i = length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    const held = out[i];
+    out[i] = out[j];
+    out[j] = held;
+  }
+  return out;
+}

@@ -1,0 +1,61 @@
+/**
+ * `npm run bench -- <name> [--json] [--rows n] [--runs n]`: runs a benchmark. With `--json` one object goes to standard
+ * output, else text for people. `append` takes several numbers of rows: `--rows 1000,10000,100000`.
+ */
+import { parseArgs } from 'node:util';
+import { appendText, benchAppend } from './append.ts';
+import { benchEncode, encodeText } from './encode.ts';
+import { benchOrder } from './order.ts';
+import { setting } from './report.ts';
+
+/** Of `append`: from one commit of a table to the next a second passes at least. */
+const REST_MS = 1100;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false }, rows: { type: 'string' }, runs: { type: 'string' } },
+});
+
+function numbers(text: string): number[] {
+  const found = text.split(',').map(Number);
+  if (found.some((number) => !Number.isSafeInteger(number) || number < 1)) throw new Error(`not a number: ${text}`);
+  return found;
+}
+
+function print(report: object, text: () => string): void {
+  console.log(values.json ? JSON.stringify(report, null, 2) : text());
+}
+
+const rows = values.rows === undefined ? null : numbers(values.rows);
+const runs = values.runs === undefined ? null : numbers(values.runs)[0];
+
+switch (positionals[0]) {
+  case 'append': {
+    const report = await benchAppend({ rows: rows ?? [1000, 10_000, 100_000], runs: runs ?? 9, restMs: REST_MS });
+    print(report, () => appendText(report));
+    break;
+  }
+  case 'encode': {
+    const steps = await benchEncode(rows?.[0] ?? 100_000, runs ?? 9);
+    const report = { ...setting('encode', ['hyparquet', 'hyparquet-writer']), rows: rows?.[0] ?? 100_000, steps };
+    print(report, () => encodeText(steps));
+    break;
+  }
+  case 'order': {
+    const result = benchOrder(rows?.[0] ?? 100_000, runs ?? 50);
+    const report = { ...setting('order', []), rows: rows?.[0] ?? 100_000, ...result };
+    const ms = (value: number) => `${value.toFixed(1).padStart(7)} ms`;
+    print(report, () =>
+      [
+        `${JSON.stringify(result.bytes)}, digest ${result.digest}`,
+        ...result.timings.map(
+          ({ step, leastMs, medianMs }) => `${step.padEnd(44)} least ${ms(leastMs)}  median ${ms(medianMs)}`,
+        ),
+      ].join('\n'),
+    );
+    break;
+  }
+  default:
+    console.error('usage: npm run bench -- append|encode|order [--json] [--rows n] [--runs n]');
+    process.exitCode = 2;
+}
