@@ -1,5 +1,4 @@
-import { assert } from '../base/assert.ts';
-import { rejected } from '../base/errors.ts';
+import { invalid, rejected } from '../base/errors.ts';
 import type { Frame } from '../batch/frame.ts';
 import type { Decision } from '../sink.ts';
 import { madeOnce } from './added-manifest.ts';
@@ -27,13 +26,13 @@ export interface OverwriteInput extends FileMaking {
  * Makes the files of an overwrite, once for all attempts. New rows must be of what they overwrite: with a filter by
  * partition or time, every new file must be covered by it.
  *
- * @throws rejected `outside-filter`; and what `fileMatcher`, `rowsOf` and `makeFiles` throw
+ * @throws invalid `no-rows`; rejected `outside-filter`; and what `fileMatcher`, `rowsOf` and `makeFiles` throw
  */
 export function prepareOverwrite(input: OverwriteInput): OverwriteOperation {
   const { identity, filter, frames, metadata } = input;
   const matcher = fileMatcher(filter, metadata);
   const { uploads, entries, manifest, added, layout } = makeFiles(rowsOf(frames, metadata, identity.timeMs), input);
-  assert(manifest !== null, 'an overwrite has rows');
+  if (manifest === null) throw invalid('no-rows', 'overwrite has no rows: delete what is to go');
   if (filter.kind === 'partitions' || filter.kind === 'time-range') {
     for (const { dataFile } of entries) {
       if (matcher.match(layout.specId, dataFile) === 'inside') continue;

@@ -43,6 +43,8 @@ export function makeManifest(
     label: string;
     schema: Schema;
     spec: PartitionSpec;
+    /** 0 data (default), 1 deletes. */
+    content?: 0 | 1;
     entries: readonly ManifestEntry[];
   },
 ): MadeManifest {
@@ -50,6 +52,7 @@ export function makeManifest(
   const { bytes, stats } = writeManifest({
     schema: input.schema,
     spec,
+    content: input.content,
     snapshotId: identity.snapshotId,
     entries: input.entries,
     syncMarker: syncMarker(seedOf(identity.commitId), input.label, context.digest),

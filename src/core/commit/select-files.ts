@@ -89,8 +89,7 @@ export function selectionNeeds(
   if (tooMany(picked) !== null) return [];
   const known = seenOf(context, base, seen);
   const missing = known.missing([...new Set([...picked, ...rowsToCount(base, rows)])]);
-  // A key that the store does not have stays missing: the decision says what that means.
-  if (missing.length > 0) return missing.filter((key) => !seen.has(key));
+  if (missing.length > 0) return missing;
   return known.missing(rowsToCount(base, rows, countsOf(base, rows, known)));
 }
 
