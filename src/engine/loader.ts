@@ -23,7 +23,7 @@ export class Loader<Base extends Based, C extends Change> {
    * pointer, probes forward, and lists the folder when that does not lead to an end soon.
    */
   async load(from: number | null = null): Promise<Base | null> {
-    const start = from ?? (await this.#pointed());
+    const start = from ?? (await this.pointed());
     if (start === null) return this.newest();
     const [stored, after] = await Promise.all([this.#get(start), this.#exists(start + 1)]);
     if (stored === null) return this.newest();
@@ -86,7 +86,8 @@ export class Loader<Base extends Based, C extends Change> {
     };
   }
 
-  async #pointed(): Promise<number | null> {
+  /** Version that the pointer names now; null when there is none, or it cannot be read. */
+  async pointed(): Promise<number | null> {
     const stored = await persevere(this.#ports, () => this.#ports.store.get(this.#sink.pointerKey));
     return stored === null ? null : this.#sink.parsePointer(stored.bytes);
   }

@@ -6,9 +6,12 @@ import { partitionRows } from '../../src/core/columns/partition.ts';
 import { currentSchema, defaultSpec } from '../../src/core/iceberg/metadata.ts';
 import type { TableDefinition } from '../../src/core/table/definition.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { Eraser } from '../../src/engine/eraser.ts';
+import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
+import { TableChanges } from '../../src/engine/table-changes.ts';
 import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
 import type { MemoryStore } from '../../src/store/memory.ts';
 import type { SimLedger } from './sim-ledger.ts';
@@ -79,6 +82,8 @@ export class Service {
   readonly table: OpenTable;
   readonly writer: TableWriter;
   readonly admin: TableAdmin;
+  readonly changes: TableChanges;
+  readonly expirer: Expirer;
   readonly marks = new Map<Mark, number>();
   readonly #clock: VirtualClock;
   /** What the operator would have read. */
@@ -105,6 +110,10 @@ export class Service {
     this.table = new OpenTable(ports, PLACE);
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
+    const eraser = new Eraser(ports, this.table);
+    this.writer.alongside(eraser);
+    this.changes = new TableChanges(ports, this.table, this.writer);
+    this.expirer = new Expirer(ports, this.table, this.changes, eraser);
   }
 
   count(mark: Mark): number {

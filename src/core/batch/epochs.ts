@@ -14,9 +14,12 @@ export type Epochs = ReadonlyMap<string, bigint>;
 /** Table property that mirrors main's map, for when expiry or foreign commits cut the carrying ancestor off. */
 export const EPOCHS_MIRROR_KEY = 'sluice.epochs-main';
 
-/** The app under which a ledger commits its own frames; the epoch is a frame's sequence number. */
-export function ownApp(ledgerId: string): string {
-  return `sluice/${ledgerId}`;
+/**
+ * The app under which a ledger commits its own frames; the epoch is a frame's sequence number. Each branch has its own:
+ * else a frame that went to a branch would, once main moves forward to it, cover earlier ones that still wait for main.
+ */
+export function ownApp(ledgerId: string, branch: string = MAIN): string {
+  return branch === MAIN ? `sluice/${ledgerId}` : `sluice/${ledgerId}/${branch}`;
 }
 
 /** Compact JSON with sorted apps; epochs are decimal text, as they are 64-bit. */

@@ -41,7 +41,7 @@ export function decideAppend(
   if (branch !== MAIN && own(metadata.refs, branch)?.type !== 'branch') {
     return { kind: 'refused', type: 'unknown-ref', message: `table has no branch of this name: ${branch}` };
   }
-  const app = ownApp(intent.ledgerId);
+  const app = ownApp(intent.ledgerId, branch);
   const epochs = readEpochs(metadata, branch);
   if ((epochs.get(app) ?? 0n) >= operation.first) return { kind: 'again', reason: 'a part is committed already' };
   for (const [producer, { first, sparse }] of operation.progress) {
@@ -86,8 +86,8 @@ function ownManifest({ manifest }: AppendOperation, sequenceNumber: bigint): Mad
 }
 
 /** The map after the commit: its apps moved on, retired ones gone. */
-function epochsAfter(before: Epochs, { intent, last, progress }: AppendOperation): Epochs {
-  const after = new Map(before).set(ownApp(intent.ledgerId), last);
+function epochsAfter(before: Epochs, { intent, branch, last, progress }: AppendOperation): Epochs {
+  const after = new Map(before).set(ownApp(intent.ledgerId, branch), last);
   for (const app of intent.retire) after.delete(app);
   for (const [app, moved] of progress) after.set(app, moved.last);
   return after;

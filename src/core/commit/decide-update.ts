@@ -1,5 +1,6 @@
 import { utf8 } from '../base/bytes.ts';
 import { conflict } from '../base/errors.ts';
+import { stringifyJson } from '../base/int64-json.ts';
 import { EPOCHS_MIRROR_KEY, readEpochs, serializeMirror } from '../batch/epochs.ts';
 import { serializeMetadata } from '../iceberg/metadata.ts';
 import { checkRequirements } from '../iceberg/requirements.ts';
@@ -18,7 +19,7 @@ import { rowsToCount, snapshotOf } from './snapshot-of.ts';
 
 /**
  * A change of metadata against one base: planned on it, its requirements checked, its updates applied. The commit's id goes
- * into the list of changes, by which it is found. A plan without updates writes nothing.
+ * into the list of changes, by which it is found. A plan that changes nothing writes nothing.
  *
  * @throws conflict `requirement-failed` (detail: requirement), and what the plan and `applyUpdates` throw
  */
@@ -38,7 +39,12 @@ export function decideUpdate(
   if (failure !== undefined) {
     throw conflict('requirement-failed', failure.message, { requirement: failure.requirement.type });
   }
-  if (planned.updates.length === 0) return { kind: 'nothing', message: 'table is as asked already', detail: {} };
+  const timeMs = commitTime(metadata, nowMs);
+  const apply = (all: readonly MetadataUpdate[]) =>
+    applyUpdates(metadata, all, { nowMs: timeMs, previousMetadataLocation: context.versionLocation(base.version) });
+  if (planned.updates.length === 0 || changesNothing(metadata, apply(planned.updates))) {
+    return { kind: 'nothing', message: 'table is as asked already', detail: {} };
+  }
   const updates: MetadataUpdate[] = [
     ...planned.updates,
     {
@@ -49,9 +55,6 @@ export function decideUpdate(
   if (planned.columns === true && namesIndex(metadata))
     return withoutIndex(context, operation, base, updates, seen, nowMs);
 
-  const timeMs = commitTime(metadata, nowMs);
-  const apply = (all: readonly MetadataUpdate[]) =>
-    applyUpdates(metadata, all, { nowMs: timeMs, previousMetadataLocation: context.versionLocation(base.version) });
   let next = apply(updates);
   const mirror = mirrorAfter(metadata, next);
   if (mirror !== null) {
@@ -85,6 +88,14 @@ export function updateNeeds(
   if (list !== null) return [list];
   const rows = manifestsOf(base, seen, context.keyOf, context.deflate);
   return seenOf(context, base, seen).missing(rowsToCount(base, rows));
+}
+
+/** Updates share what they leave alone; only small maps are made anew with the same content. */
+function changesNothing(before: TableMetadata, after: TableMetadata): boolean {
+  return (Object.keys(after) as (keyof TableMetadata)[]).every((key) => {
+    if (key === 'last-updated-ms' || key === 'metadata-log' || before[key] === after[key]) return true;
+    return (key === 'properties' || key === 'refs') && stringifyJson(before[key]) === stringifyJson(after[key]);
+  });
 }
 
 function namesIndex(metadata: TableMetadata): boolean {

@@ -1,0 +1,106 @@
+import { ERASE_KEYS_MAX, INTENT_RETRY, METADATA_AGE_MIN_MS, METADATA_BELOW_HINT_MIN } from '../core/base/limits.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import type { OpenTable, TablePorts } from './open-table.ts';
+import type { Ledger } from './ports.ts';
+import { Reach } from './reach.ts';
+import type { Chore, LogEvent } from './table-writer.ts';
+import { persevere } from './uploader.ts';
+
+export interface EraserPorts extends TablePorts {
+  ledger: Ledger;
+  log(event: LogEvent): void;
+}
+
+/**
+ * Deletes what an expiry queued, once its time has come, and superseded metadata files. The only eraser of committed
+ * files. It trusts nobody's earlier word: before each deletion the newest version is loaded and everything it reaches is
+ * taken out. So keys may be queued before the commit that lets go of them is known to stand, and after a crash, a restored
+ * ledger or a restored table the worst is a file left for the sweep of orphans.
+ */
+export class Eraser implements Chore {
+  readonly #ports: EraserPorts;
+  readonly #table: OpenTable;
+  readonly #reach: Reach;
+  #failures = 0;
+  #retryMs = 0;
+
+  constructor(ports: EraserPorts, table: OpenTable) {
+    this.#ports = ports;
+    this.#table = table;
+    this.#reach = new Reach(ports, table.place);
+  }
+
+  dueMs(): number | null {
+    const { dueMs } = this.#ports.ledger.state().doomed;
+    return dueMs === null ? null : Math.max(dueMs, this.#retryMs);
+  }
+
+  /** One deletion of at most `ERASE_KEYS_MAX` keys. What fails stays queued. */
+  async run(): Promise<void> {
+    const { clock, log } = this.#ports;
+    try {
+      const erased = await this.#eraseDue();
+      this.#failures = 0;
+      this.#retryMs = 0;
+      log({ event: 'erased', table: this.#table.place.location, ...erased });
+    } catch (error) {
+      this.#failures++;
+      this.#retryMs = clock.now() + retryWaitMs(this.#failures);
+      const message = error instanceof Error ? error.message : String(error);
+      log({ event: 'erase-failed', table: this.#table.place.location, message, failures: this.#failures });
+    }
+  }
+
+  /**
+   * Deletes superseded metadata files, oldest first and without a hole: below the log of the newest version, well below the
+   * pointer as it stands, and old by the store's clock (X10, I7). Returns how many.
+   */
+  async trimMetadata(base: IcebergBase): Promise<number> {
+    const { store, clock } = this.#ports;
+    const { sink, loader } = this.#table;
+    const pointed = await loader.pointed();
+    if (pointed === null) return 0;
+    const logged = base.metadata['metadata-log'].map((entry) => this.#versionAt(entry['metadata-file']));
+    const kept = Math.min(pointed - METADATA_BELOW_HINT_MIN, base.version, ...logged);
+    const below: { version: number; key: string; uploadedMs: number }[] = [];
+    await persevere(this.#ports, async () => {
+      below.length = 0;
+      for await (const { key, uploadedMs } of store.list(sink.versionPrefix)) {
+        const version = sink.versionOf(key);
+        if (version !== null && version < kept) below.push({ version, key, uploadedMs });
+      }
+    });
+    below.sort((a, b) => a.version - b.version);
+    const young = below.findIndex(({ uploadedMs }) => uploadedMs > clock.now() - METADATA_AGE_MIN_MS);
+    const old = (young === -1 ? below : below.slice(0, young)).slice(0, ERASE_KEYS_MAX);
+    if (old.length > 0) await store.delete(old.map(({ key }) => key));
+    return old.length;
+  }
+
+  async #eraseDue(): Promise<{ keys: number; kept: number }> {
+    const { clock, ledger, store } = this.#ports;
+    const keys = ledger.doomed(clock.now(), ERASE_KEYS_MAX);
+    if (keys.length === 0) return { keys: 0, kept: 0 };
+    const base = await this.#table.load();
+    // No version anywhere may be a bucket that is not what it was: then nothing is known to be unreachable.
+    if (base === null) throw new Error('table has no version in the store');
+    const unreached = await this.#reach.unreached(keys, base.metadata);
+    // Too much to read: these files are left to the sweep.
+    if (unreached !== null && unreached.length > 0) await store.delete(unreached);
+    ledger.erased(keys);
+    const erased = unreached?.length ?? 0;
+    return { keys: erased, kept: keys.length - erased };
+  }
+
+  /** Version of a location in the log; of a file that is no version of ours, one that keeps nothing. */
+  #versionAt(location: string): number {
+    const { location: root, prefix } = this.#table.place;
+    const key = location.startsWith(`${root}/`) ? prefix + location.slice(root.length) : location;
+    return this.#table.sink.versionOf(key) ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+/** At least a second, doubling, at most a minute: store faults pass by themselves. */
+function retryWaitMs(failures: number): number {
+  return Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
+}
