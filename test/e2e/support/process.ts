@@ -40,7 +40,11 @@ export async function buildBundle(entry: string): Promise<Bundle> {
   const code = await new Promise((resolve) =>
     child.exitCode === null ? child.once('exit', resolve) : resolve(child.exitCode),
   );
-  if (code !== 0) throw new Error(`bundle of ${entry} was not made:\n${said}`);
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  if (code !== 0) {
+    remove();
+    throw new Error(`bundle of ${entry} was not made:\n${said}`);
+  }
   const main = `${parse(entry).name}.js`;
   const modules = readdirSync(output)
     .filter((name) => name === main || name.endsWith('.sql'))
@@ -59,7 +63,7 @@ export async function buildBundle(entry: string): Promise<Bundle> {
       modules,
       bindings: { ...(workerOptions['bindings'] as Record<string, unknown> | undefined), ...vars },
     }),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove,
   };
 }
 
