@@ -238,9 +238,10 @@ export class TableWriter {
 
   async #compare(): Promise<void> {
     const { ledger, marks } = this.#ports;
-    const state = ledger.state();
-    const base = await this.#table.load(state.table?.version ?? null);
+    const base = await this.#table.load(ledger.state().table?.version ?? null);
     if (base === null) return;
+    // Read after the load: batches are taken and settled while it is on its way.
+    const state = ledger.state();
     const uuid = base.metadata['table-uuid'];
     const epochs = readEpochs(base.metadata);
     if (
