@@ -178,7 +178,11 @@ describe('delete: what it reads', () => {
   });
 
   test('S8: totals that the parent lacks, or that are too low, are counted from all manifests', () => {
-    for (const summary of [{}, { 'total-records': '0', 'total-data-files': '9', 'total-files-size': '99999' }]) {
+    const stated: Record<string, string>[] = [
+      {},
+      { 'total-records': '0', 'total-data-files': '9', 'total-files-size': '99999' },
+    ];
+    for (const summary of stated) {
       table = new PureTable();
       for (let i = 0; i < 3; i++) table.append(row(i, 1));
       const wrong = {

@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest';
+import { utf8 } from '../../src/core/base/bytes.ts';
+import { MATRIX, type Mine, type Resolution, type Theirs } from '../../src/core/commit/conflicts.ts';
+import type { IcebergBase } from '../../src/core/commit/iceberg-base.ts';
+import type { Operation } from '../../src/core/commit/operation.ts';
+import { currentSchema, serializeMetadata } from '../../src/core/iceberg/metadata.ts';
+import { applyUpdates, type MetadataUpdate } from '../../src/core/iceberg/updates.ts';
+import type { CommitResult } from '../../src/engine/committer.ts';
+import { acknowledge, expectValid, newScenario, type Scenario, spelled, tableRows } from '../sim/scenario.ts';
+import { PLACE, type SeriesRow, Service } from '../sim/service.ts';
+import { SimLedger } from '../sim/sim-ledger.ts';
+import {
+  commit,
+  deleteOf,
+  metadataOf,
+  ofDay,
+  on,
+  overwriteOf,
+  replaceOf,
+  rewriteManifestsOf,
+} from './file-operations.ts';
+
+/**
+ * Every cell of the table of concurrent operations, made to happen: mine has decided and confirmed its base and its
+ * conditional write waits; theirs goes through; mine is let go. What is expected follows from `MATRIX`.
+ */
+
+type Rows = readonly SeriesRow[];
+
+/** Rows of the table before the race: two files on the first day, two on the second. */
+const BEFORE: Rows = [on(0, 1), on(0, 2), on(1, 3), on(1, 4)];
+const NEW = on(0, 50, 'mine');
+
+const dayOf = (row: SeriesRow) => Number((row.time - BigInt(Date.UTC(2026, 0, 1)) * 1000n) / 86_400_000_000n);
+const without = (rows: Rows, day: number) => rows.filter((row) => dayOf(row) !== day);
+
+/** What an operation does to the rows of a table, as a reader sees it. */
+const EFFECT: { readonly [mine in Mine]: (rows: Rows) => Rows } = {
+  append: (rows) => [...rows, NEW],
+  replace: (rows) => rows,
+  delete: (rows) => without(rows, 0),
+  overwrite: (rows) => [...without(rows, 0), NEW],
+  'rewrite-manifests': (rows) => rows,
+};
+
+async function mineOf(mine: Mine, { world, service }: Scenario): Promise<Operation | null> {
+  switch (mine) {
+    case 'append':
+      return null;
+    case 'replace':
+      return replaceOf(world, service, 0, BEFORE.slice(0, 2));
+    case 'delete':
+      return deleteOf(world, service, ofDay(0));
+    case 'overwrite':
+      return overwriteOf(world, service, ofDay(0), [NEW]);
+    case 'rewrite-manifests':
+      return rewriteManifestsOf(world, service);
+  }
+}
+
+/** Another writer's version, made of updates alone. */
+async function update({ world }: Scenario, other: Service, ...updates: MetadataUpdate[]): Promise<void> {
+  const base = await world.clock.until(other.table.load());
+  const version = base?.version ?? 0;
+  const context = {
+    nowMs: world.clock.now(),
+    previousMetadataLocation: `${PLACE.location}/metadata/v${version}.metadata.json`,
+  };
+  const next = applyUpdates(metadataOf(other), updates, context);
+  await world.memory.putIfAbsent(
+    `${PLACE.prefix}/metadata/v${version + 1}.metadata.json`,
+    utf8(serializeMetadata(next)),
+  );
+}
+
+/** Does their change on `day` where it is about files; gives the rows after it. */
+async function doTheirs(theirs: Theirs, day: number, scenario: Scenario, other: Service): Promise<Rows> {
+  const { world } = scenario;
+  await world.clock.until(other.table.load());
+  const done = async (operation: Operation) => {
+    expect((await commit(world, other, operation)).outcome).toBe('committed');
+  };
+  const head = metadataOf(other);
+  switch (theirs) {
+    case 'append': {
+      const row = on(day, 70, 'theirs');
+      await world.clock.until(other.append([row]));
+      await other.drain();
+      return [...BEFORE, row];
+    }
+    case 'replace':
+      await done(
+        await replaceOf(
+          world,
+          other,
+          day,
+          BEFORE.filter((row) => dayOf(row) === day),
+        ),
+      );
+      return BEFORE;
+    case 'delete':
+      await done(deleteOf(world, other, ofDay(day)));
+      return without(BEFORE, day);
+    case 'overwrite': {
+      const row = on(day, 71, 'theirs');
+      await done(overwriteOf(world, other, ofDay(day), [row]));
+      return [...without(BEFORE, day), row];
+    }
+    case 'rewrite-manifests':
+      await done(rewriteManifestsOf(world, other));
+      return BEFORE;
+    case 'expire': {
+      const [oldest] = head.snapshots;
+      await update(scenario, other, { action: 'remove-snapshots', 'snapshot-ids': [oldest['snapshot-id']] });
+      return BEFORE;
+    }
+    case 'layout': {
+      const schema = currentSchema(head);
+      const fields = [
+        ...schema.fields,
+        { id: head['last-column-id'] + 1, name: 'w', required: false, type: 'long' as const },
+      ];
+      await update(
+        scenario,
+        other,
+        { action: 'add-schema', schema: { ...schema, fields } },
+        { action: 'set-current-schema', 'schema-id': -1 },
+      );
+      return BEFORE;
+    }
+    case 'properties':
+      await update(scenario, other, { action: 'set-properties', updates: { owner: 'them' } });
+      return BEFORE;
+    case 'refs':
+      await update(scenario, other, {
+        action: 'set-snapshot-ref',
+        'ref-name': 'b',
+        type: 'branch',
+        'snapshot-id': head.snapshots[0]['snapshot-id'],
+      });
+      return BEFORE;
+    case 'rollback': {
+      // Back to before the second day's last row, or to before the first day's.
+      const to = head.snapshots[day === 1 ? 2 : 0];
+      await update(scenario, other, {
+        action: 'set-snapshot-ref',
+        'ref-name': 'main',
+        type: 'branch',
+        'snapshot-id': to['snapshot-id'],
+      });
+      return BEFORE.slice(0, day === 1 ? 3 : 1);
+    }
+    case 'drop':
+      await world.clock.until(other.admin.drop());
+      return [];
+  }
+}
+
+interface Race {
+  scenario: Scenario;
+  result: CommitResult<IcebergBase> | null;
+  afterTheirs: Rows;
+  operation: Operation | null;
+}
+
+async function race(mine: Mine, theirs: Theirs, day: number): Promise<Race> {
+  const scenario = await newScenario();
+  const { world, service } = scenario;
+  for (const row of BEFORE) {
+    await acknowledge(scenario, [row]);
+    await service.drain();
+  }
+  const other = new Service(world, new SimLedger('00000000000000bb'));
+  await world.clock.until(other.table.load());
+  if (mine === 'append') await acknowledge(scenario, [NEW]);
+  const operation = await mineOf(mine, scenario);
+  const held = service.store.faults.next('putIfAbsent', /v6\.metadata\.json$/, 'slow');
+  world.clock.advance(20_000);
+  const run =
+    operation === null ? service.writer.run().then(() => null) : service.table.commit(operation, () => undefined);
+  await world.clock.until(held.reached);
+  const afterTheirs = await doTheirs(theirs, day, scenario, other);
+  held.release();
+  const result = await world.clock.until(run);
+  // The window was open, and somebody else went through it.
+  expect(service.count('lost-race')).toBeGreaterThanOrEqual(1);
+  return { scenario, result, afterTheirs, operation };
+}
+
+const sorted = (rows: Rows) => rows.map(spelled).sort();
+
+async function expectRebased({ scenario, result, afterTheirs }: Race, mine: Mine, theirs: Theirs): Promise<void> {
+  const { service, world } = scenario;
+  if (result === null) expect(scenario.ledger.state().intent).toBeNull();
+  else expect(result.outcome).toBe('committed');
+  expect(service.count(`rebased-over-${theirs}`)).toBe(1);
+  expect(await tableRows(world)).toEqual(sorted(EFFECT[mine](afterTheirs)));
+  await expectValid(world, false);
+}
+
+/** Cells in which theirs, on the same day, did all that mine was to do: no version is written. */
+const NOTHING_LEFT = new Set([
+  'delete delete',
+  'rewrite-manifests rewrite-manifests',
+  // Back to the first snapshot, of one manifest.
+  'rewrite-manifests rollback',
+]);
+
+async function expectResolved(resolution: Resolution, mine: Mine, theirs: Theirs): Promise<void> {
+  switch (resolution) {
+    case 'rebase':
+    case 'layout-known':
+      return expectRebased(await race(mine, theirs, 1), mine, theirs);
+    case 'choose-again': {
+      // On the same day, so that what theirs added or removed is what mine is about.
+      const raced = await race(mine, theirs, 0);
+      if (!NOTHING_LEFT.has(`${mine} ${theirs}`)) return expectRebased(raced, mine, theirs);
+      const { scenario, result, afterTheirs } = raced;
+      expect(result?.outcome).toBe('nothing');
+      expect(scenario.service.table.base?.version).toBe(6);
+      expect(await tableRows(scenario.world)).toEqual(sorted(afterTheirs));
+      await expectValid(scenario.world, false);
+      return theirs === 'rewrite-manifests' ? undefined : expectRebased(await race(mine, theirs, 1), mine, theirs);
+    }
+    case 'inputs-live': {
+      await expectRebased(await race(mine, theirs, 1), mine, theirs);
+      const { scenario, result, afterTheirs } = await race(mine, theirs, 0);
+      expect(result).toMatchObject({ outcome: 'conflict', type: 'inputs-gone', discardable: true });
+      expect(scenario.service.count('inputs-gone')).toBe(1);
+      expect(await tableRows(scenario.world)).toEqual(sorted(afterTheirs));
+      return expectValid(scenario.world, false);
+    }
+    case 'prepare-again': {
+      const raced = await race(mine, theirs, 1);
+      const { scenario, result, afterTheirs } = raced;
+      if (result !== null) {
+        expect(result.outcome).toBe('again');
+        const operation = await mineOf(mine, scenario);
+        if (operation === null) throw new Error('not an operation');
+        expect((await commit(scenario.world, scenario.service, operation)).outcome).toBe('committed');
+      }
+      expect(await tableRows(scenario.world)).toEqual(sorted(EFFECT[mine](afterTheirs)));
+      return expectValid(scenario.world, false);
+    }
+    case 'gone': {
+      const { scenario, result } = await race(mine, theirs, 1);
+      if (result !== null) expect(result).toMatchObject({ outcome: 'refused', type: 'table-dropped' });
+      else expect(scenario.ledger.receipt(5)).toMatchObject({ state: 'refused', type: 'table-dropped' });
+      expect(await tableRows(scenario.world)).toEqual([]);
+      return expectValid(scenario.world, false);
+    }
+  }
+}
+
+describe('conflicts: mine × theirs', () => {
+  const cells = (Object.keys(MATRIX) as Mine[]).flatMap((mine) =>
+    (Object.keys(MATRIX[mine]) as Theirs[]).map((theirs): [Mine, Theirs, Resolution] => [
+      mine,
+      theirs,
+      MATRIX[mine][theirs],
+    ]),
+  );
+  test.each(cells)('conflict: %s over %s is %s', { timeout: 30_000 }, async (mine, theirs, resolution) => {
+    await expectResolved(resolution, mine, theirs);
+  });
+});
