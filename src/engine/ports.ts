@@ -180,7 +180,10 @@ export interface Ledger {
   defer(retryMs: number, error: ErrorRecord): void;
   /** Drops frames up to `last` that the table already holds, without an intent. */
   forget(last: number, settlement: Settlement): void;
-  /** Discards everything buffered and the open intent (the table is gone); returns the rows discarded. */
+  /**
+   * Discards everything buffered, the open intent, and what batch ids and apps were heard of: the table is gone, and what
+   * is said of a batch is said of a table. Receipts stay. Returns the rows discarded.
+   */
   discard(settlement: Settlement): number;
   /** Takes a new identity: the old one's numbers may have been given out twice. */
   renew(ledgerId: string): void;

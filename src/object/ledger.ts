@@ -150,6 +150,7 @@ export class SqlLedger implements Ledger {
     if (range !== null) this.#leave(range.first, range.last, settlement, null);
     const parked = this.#transaction(() => {
       this.#sql.exec('DELETE FROM intents');
+      this.#sql.exec('DELETE FROM batches');
       const headers = this.#apps.clear();
       for (const { sequence } of headers) this.#writeReceipt(sequence, sequence, settlement);
       return headers;

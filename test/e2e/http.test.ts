@@ -399,7 +399,7 @@ test.concurrent('receipts: what is no receipt of this table is 404', async () =>
 test.concurrent('drop: a tombstone stays, the table is 404, its rows are told as refused, and the name is free again', async () => {
   const table = await newTable();
   const { body: first } = await table.describe();
-  await table.post(row(1), { prefer: 'wait=30' });
+  await table.post(row(1), { prefer: 'wait=30', 'idempotency-key': 'first' });
   const waiting = await table.post(row(2), { 'idempotency-key': 'k' });
   const dropped = await table.drop();
   expect({ status: dropped.status, body: dropped.body }).toEqual({
@@ -423,7 +423,15 @@ test.concurrent('drop: a tombstone stays, the table is 404, its rows are told as
   expect(again.body).toMatchObject({ created: true, version: 4, snapshot: null });
   expect(again.body.table_uuid).not.toBe(first.table_uuid);
   expect((await table.post(row(4), { prefer: 'wait=30' })).body).toMatchObject({ state: 'committed', version: 5 });
-  expect(await table.values()).toEqual([4n]);
+  // Batch ids were the old table's: sent again, the batches are new ones here.
+  for (const [v, id] of [
+    [1, 'first'],
+    [2, 'k'],
+  ] as const) {
+    expect((await table.post(row(v), { 'idempotency-key': id })).status, id).toBe(202);
+  }
+  await table.flush();
+  expect(await table.values()).toEqual([1n, 2n, 4n]);
   expect((await receiptAt(waiting.headers.get('location'))).body.state).toBe('refused');
 });
 

@@ -259,6 +259,7 @@ export class SimLedger implements Ledger {
       for (const { sequence } of parked) this.#writeReceipt(sequence, sequence, settlement);
       it.parked = [];
       it.apps = [];
+      it.batches = [];
       it.intent = null;
     });
     return parked.reduce((sum, frame) => sum + frame.rows, rows);

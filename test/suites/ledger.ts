@@ -287,6 +287,19 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.receipt(2)).toMatchObject({ state: 'refused', type: 't' });
     });
 
+    it('discard: batch ids are forgotten, those of committed batches too: they are the gone table’s', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1, { batchId: 'k' })], 100);
+      ledger.seal(intent(1, 1), 2);
+      ledger.settle(committed());
+      ledger.accept([frame(2, { batchId: 'l' })], 200);
+      expect(ledger.batch('k')).toEqual({ sequence: 1, digest: 'd1' });
+      ledger.discard({ outcome: 'refused', type: 'table-dropped', message: 'm', atMs: 5 });
+      const again = host.open();
+      expect([again.batch('k'), again.batch('l')]).toEqual([null, null]);
+      expect(again.receipt(1)).toMatchObject({ state: 'committed' });
+    });
+
     it('forget: frames that the table already holds leave without an intent', (host) => {
       const ledger = host.open();
       ledger.accept([frame(1), frame(2), frame(3)], 100);
