@@ -20,6 +20,7 @@ import { writeParquet } from '../parquet/writer.ts';
 import type { Upload } from '../sink.ts';
 import { type TableSettings, tableSettings } from '../table/properties.ts';
 import { type AddedManifest, addedManifest } from './added-manifest.ts';
+import { seedOf } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
 import type { Layout } from './premises.ts';
 import { type Changed, ChangedFiles } from './select-files.ts';
@@ -76,7 +77,10 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
       input.compress,
     );
     const folder = partitionPath(spec, metadata.schemas, file.tuple);
-    const path = dataFilePath(folder, contentName(identity.timeMs, input.digest([bytes])));
+    // Two commits may hold the same rows at the same time: with one name their file would be listed twice (E2), and
+    // deleted with the outputs of either.
+    const hash = input.digest([seedOf(identity.commitId), bytes]);
+    const path = dataFilePath(folder, contentName(identity.timeMs, hash));
     uploads.push({ key: `${place.prefix}/${path}`, bytes });
     const entry: ManifestEntry = {
       status: ADDED,
