@@ -115,7 +115,7 @@ export class TableAdmin {
   }
 
   #commit(operation: Operation) {
-    return commitToEnd(this.#ports.clock, this.#table, operation);
+    return commitToEnd(this.#ports.clock, this.#table, () => operation);
   }
 
   /** The pointer follows; when it cannot now, the writer's next run moves it. */

@@ -1,5 +1,6 @@
-import { invalid } from '../core/base/errors.ts';
+import { own } from '../core/base/shape.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import type { UpdateOperation } from '../core/commit/operation.ts';
 import type { Plan } from '../core/commit/plan.ts';
 import { clientUpdates } from '../core/commit/plan-client.ts';
 import { setProperties, upgrade } from '../core/commit/plan-properties.ts';
@@ -9,12 +10,9 @@ import type { Requirement } from '../core/iceberg/requirements.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { MetadataUpdate } from '../core/iceberg/updates.ts';
 import { StoreError } from '../store/store.ts';
-import { commitToEnd } from './commit-to-end.ts';
+import type { AdminCommits } from './commit-to-end.ts';
 import { newIdentity } from './identity.ts';
-import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
-import type { Ledger } from './ports.ts';
-import type { TableWriter } from './table-writer.ts';
 
 export interface Changed {
   base: IcebergBase;
@@ -24,14 +22,14 @@ export interface Changed {
 
 /** Changes of a table's metadata. Each is one conditional write, planned anew on whatever base it meets. */
 export class TableChanges {
-  readonly #ports: TablePorts & { ledger: Ledger };
+  readonly #ports: TablePorts;
   readonly #table: OpenTable;
-  readonly #writer: TableWriter;
+  readonly #commits: AdminCommits;
 
-  constructor(ports: TablePorts & { ledger: Ledger }, table: OpenTable, writer: TableWriter) {
+  constructor(ports: TablePorts, table: OpenTable, commits: AdminCommits) {
     this.#ports = ports;
     this.#table = table;
-    this.#writer = writer;
+    this.#commits = commits;
   }
 
   properties(set: Readonly<Record<string, unknown>>, remove: readonly string[]): Promise<Changed> {
@@ -49,8 +47,14 @@ export class TableChanges {
     return result;
   }
 
-  setRef(change: RefChange): Promise<Changed> {
-    return this.change(setRef(change));
+  async setRef(change: RefChange): Promise<Changed & { created: boolean }> {
+    const plan = setRef(change);
+    let isNew = false;
+    const result = await this.change((metadata) => {
+      isNew = own(metadata.refs, change.name) === undefined;
+      return plan(metadata);
+    });
+    return { ...result, created: result.changed && isNew };
   }
 
   dropRef(name: string, expected?: bigint | null): Promise<Changed> {
@@ -78,22 +82,13 @@ export class TableChanges {
    * `commit-unknown`; and what the plan throws
    */
   async change(plan: Plan): Promise<Changed> {
-    const { clock, ledger } = this.#ports;
-    await this.#writer.check();
-    // Fresh: a plan's complaint about the table must not be about one that is long past.
-    const { metadata } = liveTable(await this.#table.load(), this.#table.place);
-    const identity = newIdentity(this.#ports, metadata);
-    const { commitId } = identity;
-    const result = await commitToEnd(clock, this.#table, { kind: 'update', commitId, uploads: [], identity, plan });
-    if (result.outcome === 'refused') throw invalid('unknown-table', result.message);
-    const base = liveTable(result.base, this.#table.place);
-    const known = ledger.state().table;
-    if (known?.uuid === base.metadata['table-uuid'] && known.version < base.version) {
-      ledger.know({ uuid: known.uuid, version: base.version });
-    }
-    // The pointer follows; when it cannot now, the writer's next run moves it.
-    await this.#writer.run();
-    return { base, changed: result.outcome === 'committed' };
+    let operation: UpdateOperation | null = null;
+    const { base, outcome } = await this.#commits.commit(({ metadata }) => {
+      const identity = operation?.identity ?? newIdentity(this.#ports, metadata);
+      operation = { kind: 'update', commitId: identity.commitId, uploads: [], identity, plan };
+      return operation;
+    });
+    return { base, changed: outcome === 'committed' };
   }
 
   async #forgetHead(): Promise<void> {

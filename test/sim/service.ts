@@ -6,12 +6,14 @@ import { partitionRows } from '../../src/core/columns/partition.ts';
 import { currentSchema, defaultSpec } from '../../src/core/iceberg/metadata.ts';
 import type { TableDefinition } from '../../src/core/table/definition.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
+import { TableFiles } from '../../src/engine/table-files.ts';
 import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
 import type { MemoryStore } from '../../src/store/memory.ts';
 import type { SimLedger } from './sim-ledger.ts';
@@ -83,6 +85,7 @@ export class Service {
   readonly writer: TableWriter;
   readonly admin: TableAdmin;
   readonly changes: TableChanges;
+  readonly files: TableFiles;
   readonly expirer: Expirer;
   readonly marks = new Map<Mark, number>();
   readonly #clock: VirtualClock;
@@ -112,7 +115,9 @@ export class Service {
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const eraser = new Eraser(ports, this.table);
     this.writer.alongside(eraser);
-    this.changes = new TableChanges(ports, this.table, this.writer);
+    const commits = new AdminCommits(ports, this.table, this.writer);
+    this.changes = new TableChanges(ports, this.table, commits);
+    this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
   }
 
