@@ -3,17 +3,44 @@ import { hex } from '../core/base/bytes.ts';
 import { invalid } from '../core/base/errors.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import { parseReceiptId, receiptId } from '../core/batch/receipt.ts';
+import type { FileFilter } from '../core/commit/file-filter.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { type RefChange, refAt } from '../core/commit/plan-refs.ts';
+import { schemaWarnings } from '../core/commit/plan-schema.ts';
 import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 import { codecs } from '../engine/codecs.ts';
+import { AdminCommits } from '../engine/commit-to-end.ts';
+import { Eraser } from '../engine/eraser.ts';
+import { Expirer } from '../engine/expirer.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
+import { TableChanges } from '../engine/table-changes.ts';
+import { TableFiles } from '../engine/table-files.ts';
 import { type LogEvent, TableWriter } from '../engine/table-writer.ts';
 import { systemClock, systemRandom } from '../platform/system.ts';
 import { type Env, settingsOf } from '../settings.ts';
 import { MeteredStore } from '../store/metered.ts';
 import { r2Store } from '../store/r2.ts';
+import {
+  type ChangedView,
+  changedView,
+  type ExpireView,
+  expireView,
+  type FilesView,
+  filesView,
+  type PropertiesView,
+  propertiesView,
+  type RefView,
+  refView,
+  refViews,
+  type SchemaView,
+  type SnapshotsView,
+  schemaView,
+  snapshotsView,
+} from './admin-views.ts';
 import { type Answer, answer } from './answer.ts';
 import { SqlLedger } from './ledger.ts';
 import { CountedMarks } from './marks.ts';
@@ -45,6 +72,9 @@ export class TableObject extends DurableObject<Env> {
   readonly #table: OpenTable;
   readonly #writer: TableWriter;
   readonly #admin: TableAdmin;
+  readonly #changes: TableChanges;
+  readonly #files: TableFiles;
+  readonly #expirer: Expirer;
   readonly #schedule: Schedule;
   readonly #store: MeteredStore;
   readonly #marks = new CountedMarks();
@@ -75,6 +105,12 @@ export class TableObject extends DurableObject<Env> {
     this.#table = new OpenTable(ports, place);
     this.#writer = new TableWriter(ports, this.#table);
     this.#admin = new TableAdmin(ports, this.#table, this.#writer);
+    const commits = new AdminCommits(ports, this.#table, this.#writer);
+    const eraser = new Eraser(ports, this.#table);
+    this.#writer.alongside(eraser);
+    this.#changes = new TableChanges(ports, this.#table, commits);
+    this.#files = new TableFiles(ports, this.#table, commits);
+    this.#expirer = new Expirer(ports, this.#table, this.#changes, eraser);
     const state = this.#ledger.state();
     this.#found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
     this.#schedule.arm(this.#writer.dueMs());
@@ -187,6 +223,97 @@ export class TableObject extends DurableObject<Env> {
     });
   }
 
+  properties(): Promise<Answer<PropertiesView>> {
+    return answer(async () => propertiesView(await this.#fresh()));
+  }
+
+  changeProperties(
+    set: Record<string, unknown>,
+    remove: readonly string[],
+  ): Promise<Answer<ChangedView & PropertiesView>> {
+    return answer(async () => {
+      const result = await this.#changes.properties(set, remove);
+      return { ...changedView(result), ...propertiesView(result.base) };
+    });
+  }
+
+  upgrade(): Promise<Answer<ChangedView & PropertiesView>> {
+    return answer(async () => {
+      const result = await this.#changes.upgrade();
+      return { ...changedView(result), ...propertiesView(result.base) };
+    });
+  }
+
+  changeSchema(
+    changes: readonly SchemaChange[],
+    expected: number | null,
+  ): Promise<Answer<ChangedView & SchemaView & { warnings: string[] }>> {
+    return answer(async () => {
+      const result = await this.#changes.schema(changes, expected);
+      const warnings = result.changed ? schemaWarnings(changes) : [];
+      return { ...changedView(result), ...schemaView(result.base), warnings };
+    });
+  }
+
+  snapshots(limit: number, before: bigint | null): Promise<Answer<SnapshotsView>> {
+    return answer(async () => snapshotsView(await this.#fresh(), limit, before));
+  }
+
+  refs(): Promise<Answer<{ version: number; refs: RefView[] }>> {
+    return answer(async () => {
+      const { version, metadata } = await this.#fresh();
+      return { version, refs: refViews(metadata) };
+    });
+  }
+
+  setRef(change: RefChange): Promise<Answer<ChangedView & { created: boolean; ref: RefView }>> {
+    return answer(async () => {
+      const result = await this.#changes.setRef(change);
+      const ref = refAt(result.base.metadata, change.name);
+      return { ...changedView(result), created: result.created, ref: refView(change.name, ref) };
+    });
+  }
+
+  dropRef(name: string, expected?: bigint | null): Promise<Answer<ChangedView>> {
+    return answer(async () => changedView(await this.#changes.dropRef(name, expected)));
+  }
+
+  fastForward(name: string, to: string): Promise<Answer<ChangedView & { ref: RefView }>> {
+    return answer(async () => {
+      const result = await this.#changes.fastForward(name, to);
+      return { ...changedView(result), ref: refView(name, refAt(result.base.metadata, name)) };
+    });
+  }
+
+  rollback(snapshotId: bigint, expected?: bigint | null): Promise<Answer<ChangedView & { table: TableView }>> {
+    return answer(async () => {
+      const result = await this.#changes.rollback(snapshotId, expected);
+      return { ...changedView(result), table: tableView(result.base) };
+    });
+  }
+
+  expire(dryRun: boolean): Promise<Answer<ExpireView>> {
+    return answer(async () => expireView(await this.#expirer.expire(dryRun), dryRun));
+  }
+
+  deleteFiles(filter: FileFilter): Promise<Answer<FilesView>> {
+    return answer(async () => filesView(await this.#files.delete(filter)));
+  }
+
+  overwriteFiles(frame: NewFrame, tableUuid: string, filter: FileFilter): Promise<Answer<FilesView>> {
+    return answer(async () => filesView(await this.#files.overwrite(frame, tableUuid, filter)));
+  }
+
+  rewriteManifests(): Promise<Answer<FilesView>> {
+    return answer(async () => filesView(await this.#files.rewriteManifests()));
+  }
+
+  /** The table as the store has it now. */
+  async #fresh(): Promise<IcebergBase> {
+    await this.#writer.check();
+    return liveTable(await this.#table.load(), this.#table.place);
+  }
+
   #status(): StatusView {
     const state = this.#ledger.state();
     const { buffer, intent } = state;
@@ -214,6 +341,7 @@ export class TableObject extends DurableObject<Env> {
       last_commit: state.lastCommit,
       last_error: state.lastError,
       hinted_version: state.hintedVersion,
+      doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
       incarnation: {
         started_ms: this.#startedMs,
         found: this.#found,

@@ -49,6 +49,8 @@ export interface StatusView {
   last_commit: LedgerState['lastCommit'];
   last_error: LedgerState['lastError'];
   hinted_version: number;
+  /** Files queued for deletion after an expiry, and when the first may go. */
+  doomed: { keys: number; due_ms: number | null };
   incarnation: {
     started_ms: number;
     /** What this incarnation found when it began. */

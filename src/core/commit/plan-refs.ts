@@ -95,7 +95,8 @@ export function rollback(snapshotId: bigint, expected?: bigint | null): Plan {
   };
 }
 
-function refAt(metadata: TableMetadata, name: string): SnapshotRef {
+/** The ref of this name. @throws invalid `unknown-ref` */
+export function refAt(metadata: TableMetadata, name: string): SnapshotRef {
   const ref = own(metadata.refs, name);
   if (ref === undefined) throw invalid('unknown-ref', `table has no branch or tag of this name: ${describe(name)}`);
   return ref;
