@@ -1,4 +1,4 @@
-import { conflict, invalid, unavailable, unknown } from '../core/base/errors.ts';
+import { conflict, invalid, rejected, unavailable, unknown } from '../core/base/errors.ts';
 import { ADMIN_TRIES_MAX } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { Operation } from '../core/commit/operation.ts';
@@ -10,6 +10,9 @@ import type { TableWriter } from './table-writer.ts';
 
 /** How an operation of an administrator can end without an error. */
 export type Ended = Extract<CommitResult<IcebergBase>, { outcome: 'committed' | 'nothing' | 'refused' }>;
+
+/** Refusals that mean: the table it was asked for is not there any more. */
+const GONE = new Set(['table-gone', 'table-dropped', 'table-replaced', 'unknown-table']);
 
 /** Wait before an operation whose outcome is open is run again: the late write of a slow store has landed by then. */
 const RETRY_MS = 1_000;
@@ -79,7 +82,10 @@ export class AdminCommits {
     await this.#writer.check();
     const first = liveTable(await this.#table.load(), place);
     const result = await commitToEnd(clock, this.#table, (base) => prepare(base ?? first));
-    if (result.outcome === 'refused') throw invalid('unknown-table', result.message);
+    if (result.outcome === 'refused') {
+      if (GONE.has(result.type)) throw invalid('unknown-table', result.message);
+      throw rejected(result.type, result.message);
+    }
     const base = liveTable(result.base, place);
     const known = ledger.state().table;
     if (known?.uuid === base.metadata['table-uuid'] && known.version < base.version) {

@@ -23,6 +23,20 @@ export type TableCalls = Pick<
   | 'skip'
   | 'replace'
   | 'retire'
+  | 'properties'
+  | 'changeProperties'
+  | 'upgrade'
+  | 'changeSchema'
+  | 'snapshots'
+  | 'refs'
+  | 'setRef'
+  | 'dropRef'
+  | 'fastForward'
+  | 'rollback'
+  | 'expire'
+  | 'deleteFiles'
+  | 'overwriteFiles'
+  | 'rewriteManifests'
 >;
 
 /** What the routes need of the world around them. */

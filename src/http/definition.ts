@@ -36,7 +36,7 @@ export async function readAttachment(request: Request): Promise<{ metadataLocati
 }
 
 /** The body as JSON, integers exact; null for an empty one. */
-async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request): Promise<unknown> {
   const tooLarge = () => invalid('body-too-large', `body is larger than ${DEFINITION_BYTES_MAX} bytes`);
   if (Number(request.headers.get('content-length') ?? 0) > DEFINITION_BYTES_MAX) throw tooLarge();
   const text = await request.text();
@@ -49,7 +49,8 @@ async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-function checked<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+/** The value as the schema has it. Throws invalid `malformed` with the path of the first fault. */
+export function checked<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
   const result = v.safeParse(schema, value);
   if (result.success) return result.output;
   const issue = result.issues[0];

@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { adminRoutes } from './admin.ts';
 import type { AppEnv } from './app.ts';
 import { appRoutes } from './apps.ts';
 import { readAttachment, readDefinition } from './definition.ts';
@@ -47,6 +48,7 @@ export function tableRoutes(): Hono<AppEnv> {
   routes.post('/rows', (context) => postRows(context));
 
   routes.route('/apps', appRoutes());
+  routes.route('/', adminRoutes());
 
   // A known address with another method.
   for (const [path, allowed] of Object.entries(ALLOWED)) {
