@@ -139,7 +139,12 @@ function setterOf(field: NestedField, builder: FieldBuilder, options: AlignOptio
     case 'float32':
     case 'float64': {
       const cast = primitiveCast(field.type as string, options) as Cast<number>;
+      const isDouble = builder.kind === 'float64';
       return (value) => {
+        if (isDouble && typeof value === 'number' && Number.isFinite(value)) {
+          builder.push(value);
+          return null;
+        }
         const number = cast(value);
         if (typeof number !== 'number') return number;
         builder.push(number);
@@ -151,6 +156,8 @@ function setterOf(field: NestedField, builder: FieldBuilder, options: AlignOptio
     case 'text': {
       if (field.type === 'string') {
         return (value) => {
+          // What was checked once is not checked again.
+          if (typeof value === 'string' && builder.pushKnown(value)) return null;
           const text = castString(value);
           if (typeof text !== 'string') return text;
           builder.pushString(text);

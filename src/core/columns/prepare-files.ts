@@ -6,7 +6,7 @@ import { gather } from './gather.ts';
 import { sortByWords, sortKeysOf } from './order.ts';
 import { type SortKey, type Word, wordsOf } from './order-words.ts';
 import { partitionRows } from './partition.ts';
-import { rowBytesOf } from './row-bytes.ts';
+import { rowBytesBound, rowBytesOf } from './row-bytes.ts';
 
 /** The rows are unique by (series, time); field ids of top-level columns. */
 export interface Dedup {
@@ -117,7 +117,10 @@ function rolledOver(
   { targetRows, targetBytes }: PrepareOptions,
 ): PlannedFile[] {
   const files: PlannedFile[] = [];
-  const rowBytes = rowBytesOf(columns);
+  // Rows are weighed one by one only when all of them might be too many for a file: a flush mostly is one.
+  const fitOne = sorted.length <= targetRows && sorted.length * rowBytesBound(columns) <= targetBytes;
+  if (fitOne && tuples.length === 1) return [{ tuple: tuples[0], rowIndexes: sorted }];
+  const rowBytes = fitOne ? null : rowBytesOf(columns);
   let start = 0;
   let bytes = 0;
   const close = (end: number) => {
@@ -127,7 +130,7 @@ function rolledOver(
   };
   for (let i = 0; i < sorted.length; i++) {
     const row = sorted[i];
-    const size = rowBytes[row];
+    const size = rowBytes === null ? 0 : rowBytes[row];
     const full = i - start >= targetRows || (i > start && bytes + size > targetBytes);
     if (full || ordinals[row] !== ordinals[sorted[start]]) close(i);
     bytes += size;

@@ -48,6 +48,45 @@ export function rowBytesOf(columns: Columns): Float64Array {
   return out;
 }
 
+/** No row of `rowBytesOf` is larger. At once, but for nested columns, of which nothing is known: infinite. */
+export function rowBytesBound(columns: Columns): number {
+  let bound = 0;
+  for (const column of columns.columns) {
+    if (column.validity !== null) bound += 1;
+    switch (column.kind) {
+      case 'boolean':
+        bound += 1;
+        break;
+      case 'int32':
+      case 'float32':
+        bound += 4;
+        break;
+      case 'int64':
+      case 'float64':
+        bound += 8;
+        break;
+      case 'fixed':
+        bound += column.width;
+        break;
+      case 'dictionary':
+        bound += 4 + longestOf(column.dictionary);
+        break;
+      case 'bytes':
+        bound += 4 + longestOf(column.values);
+        break;
+      case 'nested':
+        return Number.POSITIVE_INFINITY;
+    }
+  }
+  return bound;
+}
+
+function longestOf({ offsets }: ByteStrings): number {
+  let longest = 0;
+  for (let i = 1; i < offsets.length; i++) longest = Math.max(longest, offsets[i] - offsets[i - 1]);
+  return longest;
+}
+
 function lengthsOf({ offsets }: ByteStrings): Int32Array {
   const out = new Int32Array(offsets.length - 1);
   for (let i = 0; i < out.length; i++) out[i] = offsets[i + 1] - offsets[i];

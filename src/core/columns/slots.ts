@@ -64,6 +64,13 @@ export class Slots {
 
   /** Fills up with nulls to `count` rows. */
   skipTo(count: number): void {
+    // One null, the usual case, without the call that a fill is.
+    if (this.count + 1 === count && this.at < this.capacity) {
+      this.validityOfNewest()[this.at++] = 0;
+      this.count = count;
+      this.nulls++;
+      return;
+    }
     while (this.count < count) {
       if (this.at === this.capacity) this.grow();
       const skipped = Math.min(count - this.count, this.capacity - this.at);

@@ -49,6 +49,15 @@ export class TextBuilder {
     this.added = null;
   }
 
+  /** Pushes text that this string column holds already. False, and nothing is pushed, when it may not. */
+  pushKnown(text: string): boolean {
+    if (this.entries === null || this.binary) return false;
+    const code = this.entries.get(text);
+    if (code === undefined) return false;
+    this.pushCode(code);
+    return true;
+  }
+
   /**
    * Pushes text; into a binary column, its UTF-8 bytes.
    *

@@ -72,15 +72,23 @@ export function inRange(micros: bigint): bigint | 'out-of-range' {
 /** Marks what is not a number in the helpers below: no day, time or offset is that large. */
 const INVALID = 1e15;
 
+/** The date last read, as a number of its digits, and its day: rows mostly share the day, and the calendar costs divisions. */
+let lastDate = -1;
+let lastDay = 0;
+
 /** Day number of the date in the first ten characters. */
 function dayAt(text: string): number {
   if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return INVALID;
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
   const month = twoDigits(text, 5);
   const day = twoDigits(text, 8);
+  const date = year * 10_000 + month * 100 + day;
+  if (date === lastDate) return lastDay;
   if (!(year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return INVALID;
   if (day > 28 && day > MONTH_DAYS[month - 1] && !(month === 2 && day === 29 && isLeap(year))) return INVALID;
-  return dayOfCivil(year, month, day);
+  lastDate = date;
+  lastDay = dayOfCivil(year, month, day);
+  return lastDay;
 }
 
 function isLeap(year: number): boolean {

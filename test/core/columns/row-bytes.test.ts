@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { slice } from '../../../src/core/columns/gather.ts';
-import { byteSizeOf, rowBytesOf } from '../../../src/core/columns/row-bytes.ts';
+import { byteSizeOf, rowBytesBound, rowBytesOf } from '../../../src/core/columns/row-bytes.ts';
 import type { Type } from '../../../src/core/iceberg/types.ts';
 import { columnsOf, schemaOf } from './rows.ts';
 
@@ -19,6 +19,29 @@ test('row bytes: fixed widths, validity of columns with nulls, and the text of e
   for (const limit of [0, 10]) {
     expect(Array.from(rowBytesOf(columnsOf(schema, rows, limit)))).toEqual([4 + 9 + 16 + 8 + 1, 4 + 9 + 16 + 7 + 1]);
   }
+});
+
+test('row bytes: no row is above the bound, which the row of the longest texts reaches', () => {
+  const schema = schemaOf([
+    ['l', 'long'],
+    ['f', 'float'],
+    ['u', 'uuid'],
+    ['s', 'string'],
+    ['b', 'binary'],
+    ['o', 'boolean'],
+  ]);
+  const uuid = new Uint8Array(16);
+  const rows = [
+    [1n, 1, uuid, 'longest', new Uint8Array(9), true],
+    [null, 2, uuid, 's', new Uint8Array(1), false],
+    [3n, 3, uuid, null, new Uint8Array(3), true],
+  ];
+  for (const limit of [0, 10]) {
+    const columns = columnsOf(schema, rows, limit);
+    expect(Math.max(...rowBytesOf(columns))).toBe(rowBytesBound(columns));
+  }
+  const tags: Type = { type: 'list', 'element-id': 9, element: 'string', 'element-required': false };
+  expect(rowBytesBound(columnsOf(schemaOf([['t', tags]]), [[['a']]]))).toBe(Number.POSITIVE_INFINITY);
 });
 
 test('row bytes: larger nested values count more', () => {

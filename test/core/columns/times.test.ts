@@ -17,6 +17,16 @@ describe('timestamps out of text', () => {
     expect(parseTimestamp(text)).toBe(micros);
   });
 
+  it('one day after another, and the same again: each text has its own day', () => {
+    const day = 86_400_000_000;
+    const days = ['1970-01-01', '1970-01-02', '1970-01-02', '1970-02-01', '1970-01-02', '1971-01-02'];
+    expect(days.map((date) => parseTimestamp(`${date}T00:00:00Z`))).toEqual(
+      [0, 1, 1, 31, 1, 366].map((number) => number * day),
+    );
+    expect(parseTimestamp('1971-02-29T00:00:00Z')).toBe('malformed');
+    expect(parseTimestamp('1971-01-02T00:00:00Z')).toBe(366 * day);
+  });
+
   it('B045: below 1970 the fraction counts upwards from its second', () => {
     expect(parseTimestamp('1969-12-31T23:59:59.999999Z')).toBe(-1);
     expect(parseTimestamp('1969-12-31T23:59:58.000001Z')).toBe(-1_999_999);
@@ -43,6 +53,7 @@ describe('timestamps out of text', () => {
       '+12026-01-01T00:00:00Z',
       '-0001-01-01T00:00:00Z',
       '0000-12-31T00:00:00Z',
+      '0000-00-00T00:00:00Z',
     ]) {
       expect(parseTimestamp(text)).toBe('out-of-range');
     }
