@@ -30,7 +30,7 @@ import { cpuMsOf, resetPeak, residentOf } from './support/usage.ts';
 export const YARDSTICK = { rows: 100_000, cpuMs: 250, bytes: 45_000_000 };
 
 /** In the order of an append: name of the request, what it does, and the stage whose work it repeats. */
-const STAGES: readonly { name: string; what: string; minus?: string; sendsBody?: boolean }[] = [
+export const STAGES: readonly { name: string; what: string; minus?: string; sendsBody?: boolean }[] = [
   { name: 'read', what: 'body: read, digest', sendsBody: true },
   { name: 'parse', what: 'body: parse', minus: 'read', sendsBody: true },
   { name: 'align', what: 'body: align to columns', minus: 'parse', sendsBody: true },
@@ -50,7 +50,7 @@ const STAGES: readonly { name: string; what: string; minus?: string; sendsBody?:
   { name: 'settle', what: 'ledger: seal, settle' },
 ];
 
-const LIBRARY_STAGES = [
+export const LIBRARY_STAGES = [
   { name: 'library-parse', what: 'text, JSON.parse', sendsBody: true },
   { name: 'library-sort', what: 'sort' },
   { name: 'library-encode', what: 'hyparquet-writer, zstd' },
@@ -398,114 +398,4 @@ function rounded(value: number): number {
 
 function progress(text: string): void {
   process.stderr.write(`${text}\n`);
-}
-
-/** The report as a Markdown page. */
-export function appendText(report: AppendReport): string {
-  const { machine, versions, date } = report;
-  const ms = (value: number) => value.toFixed(1);
-  const mb = (bytes: number) => (bytes / 1e6).toFixed(1);
-  const row = (...cells: (string | number)[]) => `| ${cells.join(' | ')} |`;
-  const lines = [
-    `# Append, ${date.slice(0, 10)}`,
-    '',
-    `${machine.cpu}, ${machine.cores} cores, load ${machine.loadAtStart} at the start; ${Object.entries(versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(', ')}; bundle ${report.bundleBytes} bytes.`,
-    '',
-    '## From body to commit',
-    '',
-    row(
-      'rows',
-      'body MB',
-      'CPU ms: least',
-      'median',
-      'most',
-      'first',
-      'wall ms: least',
-      'median',
-      'first',
-      'file B/row',
-    ),
-    row(...Array.from({ length: 10 }, () => '---:')),
-    ...report.sizes.map(({ rows, bodyBytes, endToEnd: { first, warm, fileBytes } }) =>
-      row(
-        rows,
-        mb(bodyBytes),
-        ms(warm.cpuMs.min),
-        ms(warm.cpuMs.median),
-        ms(warm.cpuMs.max),
-        ms(first.cpuMs),
-        ms(warm.wallMs.min),
-        ms(warm.wallMs.median),
-        ms(first.wallMs),
-        (fileBytes / rows).toFixed(1),
-      ),
-    ),
-    '',
-    '## Memory, MB',
-    '',
-    row(
-      'rows',
-      'idle: heap',
-      'buffers',
-      'highest: heap',
-      'of it objects',
-      'buffers',
-      'heap and buffers',
-      'at',
-      'RSS growth',
-    ),
-    row(...Array.from({ length: 9 }, () => '---:')),
-    ...report.sizes.map(({ rows, memory: { idle, peak, peakBytes, residentGrowthBytes } }) =>
-      row(
-        rows,
-        mb(idle.total),
-        mb(idle.buffers),
-        mb(peak.total),
-        mb(peak.used),
-        mb(peak.buffers),
-        mb(peakBytes),
-        peak.at,
-        mb(residentGrowthBytes),
-      ),
-    ),
-    '',
-    '## By stage, CPU ms: least (median)',
-    '',
-    row('stage', ...report.sizes.map(({ rows }) => `${rows} rows`)),
-    row('---', ...report.sizes.map(() => '---:')),
-    ...STAGES.map(({ what }, i) =>
-      row(what, ...report.sizes.map(({ stages }) => `${ms(stages[i].cpuMs.min)} (${ms(stages[i].cpuMs.median)})`)),
-    ),
-    row('all stages', ...report.sizes.map(({ stagesCpuMs }) => `${ms(stagesCpuMs.min)} (${ms(stagesCpuMs.median)})`)),
-    ...LIBRARY_STAGES.map(({ what }, i) =>
-      row(
-        `libraries: ${what}`,
-        ...report.sizes.map(
-          ({ library }) => `${ms(library.stages[i].cpuMs.min)} (${ms(library.stages[i].cpuMs.median)})`,
-        ),
-      ),
-    ),
-    row(
-      'libraries: all',
-      ...report.sizes.map(({ library }) => `${ms(library.cpuMs.min)} (${ms(library.cpuMs.median)})`),
-    ),
-    row('libraries / whole service', ...report.sizes.map(({ libraryToService }) => libraryToService.toFixed(2))),
-    '',
-    ...report.sizes.map(
-      ({ rows, endToEnd: { digest, bucketRequests } }) =>
-        `${rows} rows: digest ${digest}; requests to the bucket: ${Object.entries(bucketRequests)
-          .map(([method, count]) => `${count} ${method}`)
-          .join(', ')}.`,
-    ),
-  ];
-  if (report.yardstick !== null) {
-    const { rows, cpuMs, bytes, measuredCpuMs, measuredBytes, holds } = report.yardstick;
-    lines.push(
-      '',
-      `Yardstick, ${rows} rows: at most ${cpuMs} ms CPU and ${mb(bytes)} MB; measured ${ms(measuredCpuMs)} ms and ${mb(measuredBytes)} MB: ${holds ? 'holds' : 'does not hold'}.`,
-    );
-  }
-  return lines.join('\n');
 }

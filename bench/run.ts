@@ -3,7 +3,8 @@
  * output, else text for people. `append` takes several numbers of rows: `--rows 1000,10000,100000`.
  */
 import { parseArgs } from 'node:util';
-import { appendText, benchAppend } from './append.ts';
+import { benchAppend } from './append.ts';
+import { appendText } from './append-text.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
 import { setting } from './report.ts';
