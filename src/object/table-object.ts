@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import { hex } from '../core/base/bytes.ts';
-import { invalid } from '../core/base/errors.ts';
+import { type Detail, invalid, SluiceError } from '../core/base/errors.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import { parseReceiptId, receiptId } from '../core/batch/receipt.ts';
 import type { FileFilter } from '../core/commit/file-filter.ts';
@@ -202,7 +202,7 @@ export class TableObject extends DurableObject<Env> {
   describe(): Promise<Answer<{ table: TableView; status: StatusView }>> {
     return answer(async () => {
       await this.#writer.check();
-      const base = liveTable(await this.#table.load(), this.#table.place);
+      const base = this.#servedTable(await this.#table.load());
       return { table: tableView(base), status: this.#status() };
     });
   }
@@ -312,6 +312,18 @@ export class TableObject extends DurableObject<Env> {
   async #fresh(): Promise<IcebergBase> {
     await this.#writer.check();
     return liveTable(await this.#table.load(), this.#table.place);
+  }
+
+  /** As `liveTable`; when this object has taken rows, what it throws tells their status: they may still wait here. */
+  #servedTable(base: IcebergBase | null): IcebergBase {
+    try {
+      return liveTable(base, this.#table.place);
+    } catch (error) {
+      if (!(error instanceof SluiceError) || this.#ledger.state().lastSequence === 0) throw error;
+      const { kind, type, message, detail } = error;
+      const waiting: Record<string, Detail> = { table_status: this.#status() as unknown as Detail };
+      throw new SluiceError(kind, type, message, { ...detail, ...waiting }, error);
+    }
   }
 
   #status(): StatusView {

@@ -353,6 +353,34 @@ describe('object: the alarm', () => {
   });
 });
 
+describe('object: the table is gone from the store', () => {
+  test('gone table: rows that wait for it stay, and every answer that there is no table tells of them', async () => {
+    await table.create();
+    await table.post();
+    const { objects } = await LAKE.list({ prefix: `${table.prefix}/` });
+    const kept = await Promise.all(
+      objects.map(async ({ key }) => [key, await (await LAKE.get(key))?.arrayBuffer()] as const),
+    );
+    await LAKE.delete(objects.map(({ key }) => key));
+    await expect(table.flush()).rejects.toThrow(/^404 .*"type":"urn:sluice:problem:unknown-table"/);
+    const told = await table.status().catch((error: Error) => JSON.parse(error.message.slice(4)));
+    expect(told).toMatchObject({
+      type: 'urn:sluice:problem:unknown-table',
+      status: 404,
+      table_status: {
+        buffer: { batches: 1, rows: 1 },
+        intent: { rows: 1, failures: 1 },
+        last_error: { type: 'table-gone' },
+      },
+    });
+    // The bucket is what it was again: nothing was given up meanwhile.
+    for (const [key, bytes] of kept) await LAKE.put(key, bytes ?? '');
+    await table.flush();
+    await table.settled();
+    await table.expectExactlyOnce();
+  });
+});
+
 describe('object: one put fails', () => {
   for (const [what, key] of PUTS) {
     for (const side of ['response is lost', 'request is lost'] as const) {
