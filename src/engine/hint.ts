@@ -6,7 +6,7 @@ import { persevere } from './uploader.ts';
 
 /**
  * The pointer to the newest version: a convenience for readers, never a truth for us. Moved by compare-and-set, never
- * backwards, at most once a second; proposals that arrive meanwhile are folded into one.
+ * backwards from a version that is there, at most once a second; proposals that arrive meanwhile are folded into one.
  */
 export class Hint<Base extends Based, C extends Change> {
   readonly #ports: { store: Store; clock: Clock; random: Random };
@@ -36,6 +36,17 @@ export class Hint<Base extends Based, C extends Change> {
     this.#seen = null;
   }
 
+  /** Another table is at the place: its versions may begin below those of the one before. */
+  beginAnew(): void {
+    this.#seen = null;
+    this.#wanted = 0;
+  }
+
+  async #exists(version: number): Promise<boolean> {
+    const { store } = this.#ports;
+    return (await persevere(this.#ports, () => store.head(this.#sink.versionKey(version)))) !== null;
+  }
+
   async #run(): Promise<void> {
     const { store, clock } = this.#ports;
     const { pointerKey } = this.#sink;
@@ -47,7 +58,10 @@ export class Hint<Base extends Based, C extends Change> {
         if (stored !== null) this.#seen = { version: this.#sink.parsePointer(stored.bytes) ?? 0, etag: stored.etag };
       }
       const version = this.#wanted;
-      if (this.#seen !== null && this.#seen.version >= version) return;
+      if (this.#seen !== null && this.#seen.version >= version) {
+        if (this.#seen.version === version || (await this.#exists(this.#seen.version))) return;
+        // It names a version that is not there: the table was begun anew below it. Then back is forward.
+      }
       const bytes = this.#sink.pointer(version);
       const seen = this.#seen;
       this.#writtenMs = clock.now();

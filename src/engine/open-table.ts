@@ -58,7 +58,7 @@ export class OpenTable {
     // A commit ended meanwhile: what it left is at least as new as what was read beside it.
     if (this.#base !== before) return this.#base;
     // Unchanged: keep the one whose manifests are in memory.
-    if (before === null || loaded === null || loaded.etag !== before.etag) this.#base = loaded;
+    if (before === null || loaded === null || loaded.etag !== before.etag) this.#take(loaded);
     return this.#base;
   }
 
@@ -83,13 +83,13 @@ export class OpenTable {
       case 'committed':
         // Somebody else's version in between: the pointer may have moved without us.
         if (result.base.version !== before + 1) this.#hint.invalidate();
-        this.#base = result.base;
+        this.#take(result.base);
         break;
       case 'again':
       case 'refused':
       case 'nothing':
       case 'conflict':
-        this.#base = result.base;
+        this.#take(result.base);
         this.#hint.invalidate();
         break;
       case 'unavailable':
@@ -97,5 +97,11 @@ export class OpenTable {
         break;
     }
     return result;
+  }
+
+  #take(base: IcebergBase | null): void {
+    const before = this.#base?.metadata['table-uuid'];
+    if (before !== undefined && base !== null && base.metadata['table-uuid'] !== before) this.#hint.beginAnew();
+    this.#base = base;
   }
 }

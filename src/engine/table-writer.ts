@@ -70,6 +70,7 @@ export class TableWriter {
   readonly #waiters = new Waiters();
   readonly #chores: Chore[] = [];
   #checked: Promise<void> | null = null;
+  #isLoaded = false;
   #running: Promise<void> | null = null;
   #loadFailures = 0;
   #retryLoadMs = 0;
@@ -178,7 +179,9 @@ export class TableWriter {
       const flush = this.#flushDueMs(state);
       if (flush !== null) due.push(flush);
     }
-    if (state.table !== null && state.hintedVersion < state.table.version) due.push(0);
+    // Without a base after a load there is nothing to point at: the store has no version of the table.
+    const isGone = this.#isLoaded && this.#table.base === null;
+    if (state.table !== null && state.hintedVersion < state.table.version && !isGone) due.push(0);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -227,10 +230,17 @@ export class TableWriter {
   replaced(base: IcebergBase | null, settlement: Settlement): number {
     const { ledger } = this.#ports;
     if (settlement.outcome === 'refused' && base !== null) {
-      if (ledger.state().table?.uuid === base.metadata['table-uuid']) return 0;
+      const uuid = base.metadata['table-uuid'];
+      if (ledger.state().table?.uuid === uuid) {
+        ledger.know({ uuid, version: base.version });
+        this.#arm();
+        return 0;
+      }
     }
     const discarded = ledger.discard(settlement);
     ledger.know(base === null ? null : { uuid: base.metadata['table-uuid'], version: base.version });
+    // Where the pointer stood says nothing of this table, whose numbers may begin below.
+    ledger.hinted(0);
     this.#waiters.wake(ledger.state().lastSequence);
     this.#arm();
     return discarded;
@@ -239,6 +249,7 @@ export class TableWriter {
   async #compare(): Promise<void> {
     const { ledger, marks } = this.#ports;
     const base = await this.#table.load(ledger.state().table?.version ?? null);
+    this.#isLoaded = true;
     if (base === null) return;
     // Read after the load: batches are taken and settled while it is on its way.
     const state = ledger.state();

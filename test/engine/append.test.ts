@@ -224,10 +224,15 @@ describe('pointer', () => {
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
     const hintKey = `${PLACE.prefix}/metadata/version-hint.text`;
-    // Another writer has been further already.
-    const seen = await world.memory.head(hintKey);
-    await world.memory.putIf(hintKey, utf8('9'), seen?.etag ?? '');
-    await service.drain();
+    // Another writer has been further when ours comes to move the pointer.
+    const held = service.store.faults.next('get', hintKey, 'slow');
+    world.memory.plant(hintKey, utf8('1 '));
+    const run = service.drain();
+    await held.reached;
+    world.memory.plant(`${PLACE.prefix}/metadata/v9.metadata.json`, new Uint8Array());
+    world.memory.plant(hintKey, utf8('9'));
+    held.release();
+    await run;
     expect(new TextDecoder().decode((await world.memory.get(hintKey))?.bytes)).toBe('9');
   });
 });

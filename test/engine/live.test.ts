@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { utf8 } from '../../src/core/base/bytes.ts';
 import {
   acknowledge,
   expectExactlyOnce,
@@ -8,7 +9,7 @@ import {
   tableRows,
   uniqueRow,
 } from '../sim/scenario.ts';
-import { SERIES, Service } from '../sim/service.ts';
+import { PLACE, SERIES, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 
 describe('live: which table the buffer is for', () => {
@@ -75,5 +76,57 @@ describe('live: which table the buffer is for', () => {
     await next.drain();
     expect(next.count('table-replaced')).toBe(0);
     expect(await tableRows(world)).toEqual([`${row.device} ${row.time} ${row.v}`]);
+  });
+
+  test('gone: a table without any version is looked for with pauses, not at once again and again', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'request-lost');
+    world.clock.advance(20_000);
+    await world.clock.until(service.writer.run());
+    expect(ledger.state().intent).not.toBeNull();
+    await world.memory.delete([...world.memory.keys()]);
+    ledger.hinted(0);
+    const next = new Service(world, ledger);
+    world.clock.advance(20_000);
+    await world.clock.until(next.writer.run());
+    expect(ledger.state().lastError?.type).toBe('table-gone');
+    expect((next.writer.dueMs() ?? 0) - world.clock.now()).toBeGreaterThanOrEqual(900);
+  });
+
+  test('pointer: it follows a table that another writer made anew from version 1', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    for (let commit = 0; commit < 3; commit++) {
+      await acknowledge(scenario, [uniqueRow()]);
+      await service.drain();
+    }
+    await world.memory.delete([...world.memory.keys()]);
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.admin.create(SERIES));
+    const next = new Service(world, scenario.ledger);
+    await world.clock.until(next.writer.check());
+    scenario.service = next;
+    scenario.acknowledged = [];
+    await acknowledge(scenario, [uniqueRow()]);
+    await next.drain();
+    await expectExactlyOnce(scenario);
+    const hint = world.memory.peek(`${PLACE.prefix}/metadata/version-hint.text`);
+    expect(new TextDecoder().decode(hint?.bytes)).toBe('2');
+  });
+
+  test('pointer: one that names a version which is not there is taken back to the newest', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    const key = `${PLACE.prefix}/metadata/version-hint.text`;
+    world.memory.plant(key, utf8('11'));
+    const next = new Service(world, scenario.ledger);
+    await world.clock.until(next.writer.check());
+    await next.drain();
+    expect(service.table.base?.version).toBe(1);
+    expect(new TextDecoder().decode(world.memory.peek(key)?.bytes)).toBe('2');
+    await expectValid(world);
   });
 });
