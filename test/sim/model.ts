@@ -6,10 +6,11 @@ export interface Batch {
   rows: number[];
   object: string;
   batchId: string | null;
-  /** Lives of the ledger in which it may have been accepted: more than one only after a ledger was lost or restored. */
-  lives: Set<number>;
-  /** Tables it was sent to. */
-  uuids: Set<string>;
+  /**
+   * Tables it was sent to, each with the life of the ledger that may have taken it: more than one life of one table only
+   * after a ledger was lost or restored.
+   */
+  lives: Set<string>;
   /** What binds the service: its receipt must be there, and what it says must be so. Null: nothing does (any more). */
   promise: { sequence: number; ledgerId: string; uuid: string } | null;
   /** Seen in the table at the last check. */
@@ -46,7 +47,6 @@ export class Model {
       object,
       batchId: withId ? `b-${id}` : null,
       lives: new Set(),
-      uuids: new Set(),
       promise: null,
       present: false,
       excuse: null,
@@ -70,4 +70,11 @@ export class Model {
       if (batch.object === object && batch.promise !== null && batch.promise.sequence > after) batch.promise = null;
     }
   }
+}
+
+/** How many lives of the ledger may have taken a batch for one table. */
+export function livesIn(batch: Batch, uuid: string): number {
+  let lives = 0;
+  for (const life of batch.lives) if (life.startsWith(`${uuid} `)) lives++;
+  return lives;
 }

@@ -40,6 +40,8 @@ export class Incarnation implements Owner {
   pending = 0;
   /** Requests whose effect is still to come, late ones among them. */
   flying = 0;
+  /** Waits for time alone. */
+  sleeping = 0;
   /** A version was found to be the newest, and what follows from that has not been written yet. */
   confirmed = false;
   readonly #world: SimWorld;
@@ -102,7 +104,14 @@ export class Incarnation implements Owner {
     const { scheduler } = this.#world;
     return {
       now: () => scheduler.now() + skewMs,
-      sleep: (ms) => new Promise((wake) => scheduler.after(ms, this, 'wakes', () => wake())),
+      sleep: (ms) =>
+        new Promise((wake) => {
+          this.sleeping++;
+          scheduler.after(ms, this, 'wakes', () => {
+            this.sleeping--;
+            wake();
+          });
+        }),
     };
   }
 
@@ -150,7 +159,6 @@ export class Incarnation implements Owner {
     return new Promise((resolve) => {
       scheduler.after(this.#latency(call), this, label, () => {
         this.pending--;
-        if (this.pending === 0) this.confirmed = false;
         resolve();
       });
     });
@@ -314,6 +322,14 @@ export class SimObject {
     this.copies = this.copies.slice(0, index + 1);
     this.#world.model.release(this.name, copy.last);
     this.arm(this.#world.scheduler.now());
+  }
+
+  /** True while it has found a version to be the newest, and may write the next one on the strength of that. */
+  get isWriting(): boolean {
+    return this.incarnations.some(
+      ({ confirmed, ended, pending, sleeping, flying }) =>
+        confirmed && (flying > 0 || (!ended && (pending > 0 || sleeping > 0))),
+    );
   }
 
   /** True while a request of any of its incarnations may still have an effect. */

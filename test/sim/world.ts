@@ -74,7 +74,7 @@ export class SimWorld {
     this.scheduler = new Scheduler(this.trace);
     this.memory = new WatchedMemory({ now: () => this.scheduler.now() });
     this.memory.onMutation = (mutation) => this.#changes.push(mutation);
-    this.history = new History(this.memory, new SmallReader(this.memory), PLACE.prefix);
+    this.history = new History(new SmallReader(this.memory), PLACE.prefix);
     this.checkers = [
       new ContentsChecker(this),
       new ReferencesChecker(this),

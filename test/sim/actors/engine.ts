@@ -186,7 +186,7 @@ export class EngineActor implements Owner {
     const first = this.#rng.chance(0.5) ? `${folder}data/` : `${folder}metadata/`;
     for (const part of [first, folder]) {
       // A version of ours that is on its way now would land in the new table's folder, whatever we do: see ARCHITECTURE.
-      while (this.#isWriting()) await this.#pause(50);
+      while (this.#world.objects.some(({ isWriting }) => isWriting)) await this.#pause(50);
       const keys = memory.keys().filter((key) => key.startsWith(part));
       this.#takeBackLate();
       await this.#eraser.delete(keys);
@@ -204,15 +204,6 @@ export class EngineActor implements Owner {
     const metadata = newTableMetadata({ uuid, location: PLACE.location, ...layout, properties, nowMs });
     const created = await this.#store.putIfAbsent(history.keyOf(1), utf8(serializeMetadata(metadata)));
     if (created.outcome === 'created') this.#point(1);
-  }
-
-  /** True while an object of ours has found a version to be the newest, and may write the next one on the strength of it. */
-  #isWriting(): boolean {
-    return this.#world.objects.some(({ incarnations }) =>
-      incarnations.some(
-        ({ confirmed, ended, pending, flying }) => confirmed && (flying > 0 || (!ended && pending > 0)),
-      ),
-    );
   }
 
   /** What would land after the folder was emptied: the store gives up on a request long before. */

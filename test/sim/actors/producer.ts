@@ -57,7 +57,7 @@ export class ProducerActor implements Owner {
           if (!this.#world.isCalm && this.#rng.chance(swarm.answerLost)) throw new Error('answer lost');
           scheduler.after(this.#rng.exponential(swarm.latencyMs), this, `hears of ${batch.id}`, () => {
             // Heard after the ledger was lost: the promise went with it.
-            if (object.life === life || batch.promise !== null) batch.promise ??= accepted;
+            if (accepted !== null && object.life === life) batch.promise = newer(batch.promise, accepted);
           });
         })
         .catch((error: Error) => {
@@ -79,8 +79,7 @@ export class ProducerActor implements Owner {
     if (metadata === undefined) throw new Error('there is no table');
     const uuid = metadata['table-uuid'];
     // From here on it may be in the ledger, whatever the answer.
-    if (batch.promise === null) batch.lives.add(life);
-    batch.uuids.add(uuid);
+    if (batch.promise?.uuid !== uuid) batch.lives.add(`${uuid} ${life}`);
     const waitMs = this.#rng.chance(0.2) ? 2_000 : 0;
     const frame = frameOf(metadata, batch.rows, { batchId: batch.batchId });
     const { sequence, receipt, state, duplicate } = await incarnation.writer.append(frame, uuid, waitMs);
@@ -88,4 +87,9 @@ export class ProducerActor implements Owner {
     if (duplicate && state.state === 'refused') return null;
     return { sequence, ledgerId: receipt.slice(0, receipt.indexOf('-')), uuid };
   }
+}
+
+/** Batch ids are forgotten with their table: what was said last counts. */
+function newer(known: Batch['promise'], heard: NonNullable<Batch['promise']>): Batch['promise'] {
+  return known !== null && known.sequence > heard.sequence && known.ledgerId === heard.ledgerId ? known : heard;
 }

@@ -1,4 +1,4 @@
-import type { Mutation, WatchedMemory } from '../watched-memory.ts';
+import type { Mutation } from '../watched-memory.ts';
 import { currentOf, type RawMetadata, type SmallReader } from './reader.ts';
 
 /** How a version's file came to be. */
@@ -39,14 +39,15 @@ export class History {
   readonly firstList = new Map<string, number>();
   /** Snapshot id → when a version brought it. */
   readonly snapshotAt = new Map<number, number>();
+  /** Who moved the pointer last, and when. */
+  pointed = { by: '', at: 0 };
   /** How many changes there were. */
   count = 0;
   readonly #prefix: string;
 
-  constructor(memory: WatchedMemory, reader: SmallReader, prefix: string) {
+  constructor(reader: SmallReader, prefix: string) {
     this.reader = reader;
     this.#prefix = `${prefix}/metadata/`;
-    void memory;
   }
 
   versionOf(key: string): number | null {
@@ -64,6 +65,7 @@ export class History {
     this.count++;
     const list = /\/metadata\/snap-([0-9]+)-/.exec(key);
     if (kind === 'created' && list !== null && !this.firstList.has(list[1])) this.firstList.set(list[1], this.count);
+    if (key === `${this.#prefix}version-hint.text`) this.pointed = { by, at: this.count };
     const version = this.versionOf(key);
     if (version === null) return null;
     const before = this.tip;

@@ -1,3 +1,4 @@
+import { livesIn } from '../model.ts';
 import { FOREIGN_FROM, rowOf } from '../rows.ts';
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
@@ -27,8 +28,9 @@ export class RowsChecker implements Checker {
     const rolledBack = raw !== null && !changed && this.#rolledBack(raw);
     for (const batch of model.batches) {
       const count = this.#countOf(batch.rows, counts, `batch ${batch.id} of ${batch.object}`);
-      if (count > Math.max(1, batch.lives.size)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
-      if (count > 0 && !batch.uuids.has(uuid)) this.#violate(`batch ${batch.id} is in a table it was not sent to`);
+      const lives = livesIn(batch, uuid);
+      if (count > Math.max(1, lives)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
+      if (count > 0 && lives === 0) this.#violate(`batch ${batch.id} is in a table it was not sent to`);
       if (batch.present && count === 0) {
         if (changed) batch.excuse = 'its table went';
         else if (rolledBack) batch.excuse = 'rolled back';
@@ -75,7 +77,7 @@ export class RowsChecker implements Checker {
           this.#violate(`${what} is called committed and is not there`);
         return;
       case 'refused':
-        if (count > 0 && batch.lives.size === 1) this.#violate(`${what} is called refused and is there`);
+        if (isHere && count > 0 && livesIn(batch, uuid) === 1) this.#violate(`${what} is called refused and is there`);
         if (receipt.type.startsWith('table-') && !history.gone.has(batch.promise.uuid)) {
           this.#violate(`${what} was refused as ${receipt.type}, and its table is still there`);
         }

@@ -10,6 +10,7 @@ export class RestChecker implements Checker {
   }
 
   atEnd(): void {
+    this.#pointer();
     for (const { name, ledger } of this.#world.objects) {
       const { intent, buffer, lastError } = ledger.state();
       if (intent !== null)
@@ -20,5 +21,16 @@ export class RestChecker implements Checker {
       else if (buffer.frames > 0)
         this.#world.violate('I10', `${name} still buffers ${buffer.frames} batches: ${lastError?.message}`);
     }
+  }
+
+  /** The pointer is at the newest version, if that is ours and the foreign writer has not taken the pointer back. */
+  #pointer(): void {
+    const { history, memory } = this.#world;
+    const { tip, pointed } = history;
+    if (tip === null || tip.by.startsWith('engine') || (pointed.by === 'engine' && pointed.at > tip.at)) return;
+    const hint = memory.peek(tip.key.replace(/v[0-9]+\.metadata\.json$/, 'version-hint.text'));
+    const version = hint === null ? 0 : Number(new TextDecoder().decode(hint.bytes));
+    if (version < tip.version)
+      this.#world.violate('I10', `the pointer stays at ${version}, the table is at ${tip.version}`);
   }
 }

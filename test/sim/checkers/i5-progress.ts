@@ -15,6 +15,8 @@ export class ProgressChecker implements Checker {
   }
 
   onVersion(arrival: Arrival, { raw, key, by }: SeenVersion, before: SeenVersion | null): void {
+    // A foreign writer may cut the carrying ancestor off; what it leaves is what the service can know from then on.
+    if (by === 'engine') return;
     if (arrival !== 'extends' || before === null || raw['table-uuid'] !== before.raw['table-uuid']) return;
     const now = currentOf(raw);
     const was = currentOf(before.raw);

@@ -44,7 +44,7 @@ export class DeletionsChecker implements Checker {
   }
 
   #isOpen({ answer, version, raw }: Attempt): boolean {
-    if (answer !== 'error') return true;
+    if (answer === 'created') return true;
     const there = this.#world.history.reader.metadata(this.#world.history.keyOf(version));
     if (there === null) return true;
     const own = currentOf(raw)?.['snapshot-id'];
