@@ -200,15 +200,15 @@ export class TableObject extends DurableObject<Env> {
   }
 
   describe(): Promise<Answer<{ table: TableView; status: StatusView }>> {
-    return answer(async () => {
+    return this.#withStatus(async () => {
       await this.#writer.check();
-      const base = this.#servedTable(await this.#table.load());
+      const base = liveTable(await this.#table.load(), this.#table.place);
       return { table: tableView(base), status: this.#status() };
     });
   }
 
   flush(): Promise<Answer<{ flushed: boolean; table: TableView; status: StatusView }>> {
-    return answer(async () => {
+    return this.#withStatus(async () => {
       await this.#writer.live();
       const { error } = await this.#writer.flush();
       const base = liveTable(this.#table.base, this.#table.place);
@@ -314,16 +314,16 @@ export class TableObject extends DurableObject<Env> {
     return liveTable(await this.#table.load(), this.#table.place);
   }
 
-  /** As `liveTable`; when this object has taken rows, what it throws tells their status: they may still wait here. */
-  #servedTable(base: IcebergBase | null): IcebergBase {
-    try {
-      return liveTable(base, this.#table.place);
-    } catch (error) {
-      if (!(error instanceof SluiceError) || this.#ledger.state().lastSequence === 0) throw error;
-      const { kind, type, message, detail } = error;
-      const waiting: Record<string, Detail> = { table_status: this.#status() as unknown as Detail };
-      throw new SluiceError(kind, type, message, { ...detail, ...waiting }, error);
-    }
+  /** Problems of an object that has taken rows tell its status: the table may be gone, and rows still wait for it here. */
+  #withStatus<T>(body: () => Promise<T>): Promise<Answer<T>> {
+    return answer(() =>
+      body().catch((error) => {
+        if (!(error instanceof SluiceError) || this.#ledger.state().lastSequence === 0) throw error;
+        const { kind, type, message, detail } = error;
+        const told: Record<string, Detail> = { table_status: this.#status() as unknown as Detail };
+        throw new SluiceError(kind, type, message, { ...detail, ...told }, error);
+      }),
+    );
   }
 
   #status(): StatusView {
