@@ -2,11 +2,21 @@ import type { TableMetadata } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
 import { fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
-import type { CommitIdentity, DeleteOperation } from './operation.ts';
+import type { CommitIdentity, DeleteOperation, OverwriteOperation } from './operation.ts';
 import { otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
 import { rewriteTouched } from './rewrite-files.ts';
-import { candidateRows, countsOf, liveRows, selectFiles, selectionNeeds, tooMany } from './select-files.ts';
+import {
+  candidateRows,
+  countsOf,
+  liveRows,
+  type Selection,
+  selectFiles,
+  selectionNeeds,
+  selectOnce,
+  tooMany,
+  untouchedRows,
+} from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { snapshotOf } from './snapshot-of.ts';
 
@@ -46,15 +56,15 @@ export function decideDelete(
   const refusal = tooMany(candidates);
   if (refusal !== null) return refusal;
   const known = seenOf(context, base, seen);
-  const { touched, removed, overlapping, unnumbered } = selectFiles(context, metadata, candidates, known, matcher);
+  const { touched, removed, overlapping, unnumbered } = select(context, operation, base, seen);
   if (unnumbered !== null) return unnumberedRefusal(unnumbered);
   if (removed.files === 0) {
     const detail = { overlappingFiles: overlapping.files, overlappingRows: overlapping.records.toString() };
     return { kind: 'nothing', message: 'no file is covered by the filter', detail };
   }
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
-  const made = rewriteTouched(context, { metadata, identity, sequenceNumber }, touched);
-  const carried = parentRows.filter((row) => !touched.some((manifest) => manifest.row === row));
+  const made = rewriteTouched(context, { metadata, identity, sequenceNumber }, touched, known, matcher);
+  const carried = untouchedRows(parentRows, touched);
   return snapshotOf(
     context,
     {
@@ -89,11 +99,22 @@ export function deleteNeeds(
     base,
     seen,
     ({ metadata }, rows) => candidateRows(rows, fileMatcher(operation.filter, metadata)),
-    ({ metadata }, rows, known) => {
-      const matcher = fileMatcher(operation.filter, metadata);
-      return countsOf(null, selectFiles(context, metadata, candidateRows(rows, matcher), known, matcher).removed);
-    },
+    (newest) => countsOf(null, select(context, operation, newest, seen).removed),
   );
+}
+
+/** The files an operation's filter covers on this base. */
+export function select(
+  context: SinkContext,
+  operation: DeleteOperation | OverwriteOperation,
+  base: IcebergBase,
+  seen: ReadonlyMap<string, Uint8Array>,
+): Selection {
+  return selectOnce({ base, seen, change: operation }, () => {
+    const matcher = fileMatcher(operation.filter, base.metadata);
+    const candidates = candidateRows(liveRows(context, base, seen), matcher);
+    return selectFiles(context, base.metadata, candidates, seenOf(context, base, seen), matcher);
+  });
 }
 
 /** A file whose file sequence number its manifest does not give: an entry of it cannot be written rightly (Q2). */

@@ -2,7 +2,7 @@ import { invalid, rejected } from '../base/errors.ts';
 import type { Frame } from '../batch/frame.ts';
 import type { Decision } from '../sink.ts';
 import { madeOnce } from './added-manifest.ts';
-import { unnumberedRefusal } from './decide-delete.ts';
+import { select, unnumberedRefusal } from './decide-delete.ts';
 import { type FileFilter, fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
 import { type FileMaking, makeFiles, rowsOf } from './make-files.ts';
@@ -10,7 +10,7 @@ import type { CommitIdentity, OverwriteOperation } from './operation.ts';
 import { isCurrentLayout, otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
 import { rewriteTouched } from './rewrite-files.ts';
-import { candidateRows, countsOf, liveRows, selectFiles, selectionNeeds, tooMany } from './select-files.ts';
+import { candidateRows, countsOf, liveRows, selectionNeeds, tooMany, untouchedRows } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { snapshotOf } from './snapshot-of.ts';
 
@@ -67,7 +67,7 @@ export function decideOverwrite(
   const refusal = tooMany(candidates);
   if (refusal !== null) return refusal;
   const known = seenOf(context, base, seen);
-  const { touched, removed, overlapping, unnumbered } = selectFiles(context, metadata, candidates, known, matcher);
+  const { touched, removed, overlapping, unnumbered } = select(context, operation, base, seen);
   if (unnumbered !== null) return unnumberedRefusal(unnumbered);
   if (overlapping.files > 0) {
     const { files, records } = overlapping;
@@ -77,9 +77,9 @@ export function decideOverwrite(
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
   const made = [
     madeOnce(operation.manifest, sequenceNumber),
-    ...rewriteTouched(context, { metadata, identity, sequenceNumber }, touched),
+    ...rewriteTouched(context, { metadata, identity, sequenceNumber }, touched, known, matcher),
   ];
-  const carried = parentRows.filter((row) => !touched.some((manifest) => manifest.row === row));
+  const carried = untouchedRows(parentRows, touched);
   return snapshotOf(
     context,
     {
@@ -116,10 +116,6 @@ export function overwriteNeeds(
     base,
     seen,
     ({ metadata }, rows) => candidateRows(rows, fileMatcher(filter, metadata)),
-    ({ metadata }, rows, known) => {
-      const matcher = fileMatcher(filter, metadata);
-      const { removed } = selectFiles(context, metadata, candidateRows(rows, matcher), known, matcher);
-      return countsOf(operation.added, removed);
-    },
+    (newest) => countsOf(operation.added, select(context, operation, newest, seen).removed),
   );
 }

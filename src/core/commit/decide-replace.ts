@@ -10,10 +10,20 @@ import type { ReplaceInput, ReplaceOperation } from './operation.ts';
 import { isKnownLayout, otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
 import { rewriteTouched } from './rewrite-files.ts';
-import { countsOf, liveRows, selectFiles, selectionNeeds, tooMany, tupleKey } from './select-files.ts';
+import {
+  countsOf,
+  liveRows,
+  type Selection,
+  selectFiles,
+  selectionNeeds,
+  selectOnce,
+  tooMany,
+  tupleKey,
+  untouchedRows,
+} from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { snapshotOf } from './snapshot-of.ts';
-import { isBetween, spansOf } from './spans.ts';
+import { isBetween, type Span, spansOf } from './spans.ts';
 
 type Conflict = Extract<Decision<IcebergBase>, { kind: 'conflict' }>;
 
@@ -43,10 +53,9 @@ export function decideReplace(
   const refusal = tooMany(rows);
   if (refusal !== null) return refusal;
   const known = seenOf(context, base, seen);
-  const selected = select(context, operation, metadata, rows, known);
+  const selected = select(context, operation, base, seen);
   if (selected.removed.files !== inputs.length) {
-    const live = new Set(selected.touched.flatMap(({ removed }) => removed).map(({ dataFile }) => dataFile.filePath));
-    const gone = inputs.filter(({ path }) => !live.has(path));
+    const gone = inputs.filter(({ path }) => !selected.live.has(path));
     const message = `files to be replaced are not live any more: count=${gone.length} first=${gone[0]?.path}`;
     return { kind: 'conflict', type: 'inputs-gone', message };
   }
@@ -56,11 +65,12 @@ export function decideReplace(
 
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
   const { touched, removed } = selected;
+  const matcher = inputsMatcher(operation);
   const made = [
     madeOnce(operation.manifest, sequenceNumber),
-    ...rewriteTouched(context, { metadata, identity, sequenceNumber }, touched),
+    ...rewriteTouched(context, { metadata, identity, sequenceNumber }, touched, known, matcher),
   ];
-  const carried = parentRows.filter((row) => !touched.some((manifest) => manifest.row === row));
+  const carried = untouchedRows(parentRows, touched);
   return snapshotOf(
     context,
     {
@@ -95,10 +105,7 @@ export function replaceNeeds(
     base,
     seen,
     ({ metadata }, rows) => rowsOfInterest(operation, metadata, rows),
-    ({ metadata }, rows, known) => {
-      const picked = rowsOfInterest(operation, metadata, rows);
-      return countsOf(operation.added, select(context, operation, metadata, picked, known).removed);
-    },
+    (newest) => countsOf(operation.added, select(context, operation, newest, seen).removed),
   );
 }
 
@@ -131,31 +138,48 @@ function distinctTuples(inputs: readonly ReplaceInput[]): ReplaceInput['partitio
   return [...new Map(inputs.map(({ partition }) => [tupleKey(0, partition), partition])).values()];
 }
 
-function select(
-  context: SinkContext,
-  { inputs, layout, dedup }: ReplaceOperation,
-  metadata: TableMetadata,
-  rows: readonly ManifestFile[],
-  known: Seen,
-) {
+/** What of the inputs is live, and a file that lies between them. */
+interface InputSelection extends Selection {
+  live: ReadonlySet<string>;
+  between: Conflict | null;
+}
+
+function inputsMatcher({ inputs, layout }: ReplaceOperation): FileMatcher {
   const paths = new Set(inputs.map(({ path }) => path));
-  const matcher: FileMatcher = {
+  return {
     mayHold: () => true,
     match: (specId, file) => (specId === layout.specId && paths.has(file.filePath) ? 'inside' : 'outside'),
   };
-  const spans = spansOf(inputs);
-  let between: Conflict | null = null;
-  const visit = ({ dataFile, sequenceNumber }: ManifestEntry, specId: number) => {
-    if (!dedup || between !== null || specId !== layout.specId || paths.has(dataFile.filePath)) return;
-    for (const span of spans.get(tupleKey(0, dataFile.partition)) ?? []) {
-      if (sequenceNumber !== null && isBetween(sequenceNumber, span)) {
-        const message = `a file of the partition lies between those to be replaced: ${dataFile.filePath}`;
-        between = { kind: 'conflict', type: 'run-not-contiguous', message };
+}
+
+function select(
+  context: SinkContext,
+  operation: ReplaceOperation,
+  base: IcebergBase,
+  seen: ReadonlyMap<string, Uint8Array>,
+): InputSelection {
+  return selectOnce({ base, seen, change: operation }, () => {
+    const { metadata } = base;
+    const { inputs, layout, dedup } = operation;
+    const matcher = inputsMatcher(operation);
+    const spans = dedup ? spansOf(inputs) : new Map<string, Span[]>();
+    const live = new Set<string>();
+    let between: Conflict | null = null;
+    const visit = ({ dataFile, sequenceNumber }: ManifestEntry, specId: number) => {
+      if (matcher.match(specId, dataFile) === 'inside') {
+        live.add(dataFile.filePath);
+        return;
       }
-    }
-  };
-  const data = rows.filter((row) => row.content === 0);
-  return { ...selectFiles(context, metadata, data, known, matcher, visit), between: between as Conflict | null };
+      const near = specId === layout.specId ? (spans.get(tupleKey(0, dataFile.partition)) ?? []) : [];
+      if (sequenceNumber === null || !near.some((span) => isBetween(sequenceNumber, span))) return;
+      const message = `a file of the partition lies between those to be replaced: ${dataFile.filePath}`;
+      between ??= { kind: 'conflict', type: 'run-not-contiguous', message };
+    };
+    const rows = rowsOfInterest(operation, metadata, liveRows(context, base, seen));
+    const data = rows.filter((row) => row.content === 0);
+    const selection = selectFiles(context, metadata, data, seenOf(context, base, seen), matcher, visit);
+    return { ...selection, live, between };
+  });
 }
 
 /**

@@ -1,6 +1,11 @@
-import { OPERATION_MANIFEST_BYTES_MAX, OPERATION_MANIFESTS_MAX } from '../base/limits.ts';
-import { DELETED, readManifest } from '../iceberg/manifest-read.ts';
-import { currentSchema, specById } from '../iceberg/metadata.ts';
+import { SluiceError } from '../base/errors.ts';
+import {
+  MANIFEST_HELD_BYTES_MAX,
+  MANIFEST_TARGET_BYTES,
+  MANIFEST_TARGET_FILES,
+  OPERATION_MANIFESTS_MAX,
+} from '../base/limits.ts';
+import { specById } from '../iceberg/metadata.ts';
 import { comparatorOf, decodeValue } from '../iceberg/single-value.ts';
 import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestEntry, ManifestFile, PrimitiveType, Schema, TableMetadata, Value } from '../iceberg/types.ts';
@@ -11,8 +16,8 @@ import { headerSchema, type MadeManifest } from './made-manifest.ts';
 import type { CommitIdentity, RewriteManifestsOperation } from './operation.ts';
 import { otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
-import { existing, filesPerManifest, writeEntries } from './rewrite-files.ts';
-import { liveRows, selectionNeeds } from './select-files.ts';
+import { EntryWriter, entryBytesOf, existing } from './rewrite-files.ts';
+import { isNumbered, liveEntriesOf, liveRows, selectionNeeds } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { snapshotOf } from './snapshot-of.ts';
 
@@ -43,15 +48,16 @@ export function decideRewriteManifests(
   const made: MadeManifest[] = [];
   const replaced = new Set<ManifestFile>();
   for (const group of groupsToRewrite(metadata, parentRows)) {
-    const { entries, schemas } = readGroup(context, metadata, group, known);
-    // A file whose numbers are not known cannot be listed as existing (Q2), nor one of a spec whose column is gone
-    // from all schemas: such manifests stay as they are.
+    const entries = readGroup(context, metadata, group, known);
     const specId = group[0].partitionSpecId;
     const spec = specById(metadata, specId);
-    if (entries === null || spec === null || headerSchema(metadata, spec, schemas) === null) continue;
-    const sorted = clustered(metadata, specId, entries);
-    const input = { metadata, identity, sequenceNumber };
-    made.push(...writeEntries(context, input, { kind: 'merged', specId, schemas, rows: group, entries: sorted }));
+    // A file whose numbers are not known cannot be listed as existing (Q2), nor one of a spec whose column is gone
+    // from all schemas: such manifests stay as they are.
+    if (entries === null || spec === null || headerSchema(metadata, spec, []) === null) continue;
+    const writer = new EntryWriter(context, { metadata, identity, sequenceNumber }, 'merged', specId);
+    for (const { entry, schema, bytes } of clustered(metadata, specId, entries))
+      writer.add(existing(entry), schema, bytes);
+    made.push(...writer.finish());
     for (const row of group) replaced.add(row);
   }
   if (made.length === 0) {
@@ -95,7 +101,6 @@ export function rewriteManifestsNeeds(
 export function groupsToRewrite(metadata: TableMetadata, rows: readonly ManifestFile[]): ManifestFile[][] {
   const groups: ManifestFile[][] = [];
   let bytes = 0;
-  let count = 0;
   for (const specId of new Set(rows.map((row) => row.partitionSpecId))) {
     const group: ManifestFile[] = [];
     const bySize = rows
@@ -103,9 +108,8 @@ export function groupsToRewrite(metadata: TableMetadata, rows: readonly Manifest
       .sort((a, b) => Number(a.manifestLength - b.manifestLength));
     for (const row of bySize) {
       const after = bytes + Number(row.manifestLength);
-      if (after > OPERATION_MANIFEST_BYTES_MAX || count >= OPERATION_MANIFESTS_MAX) break;
+      if (after > MANIFEST_HELD_BYTES_MAX || group.length >= OPERATION_MANIFESTS_MAX) break;
       bytes = after;
-      count++;
       group.push(row);
     }
     if (isWorthwhile(metadata, group)) groups.push(group);
@@ -116,8 +120,12 @@ export function groupsToRewrite(metadata: TableMetadata, rows: readonly Manifest
 /** True when fewer manifests would do, or when as many would tell partitions better apart. */
 function isWorthwhile(metadata: TableMetadata, group: readonly ManifestFile[]): boolean {
   if (group.length < 2) return false;
-  const files = group.reduce((sum, row) => sum + row.addedFilesCount + row.existingFilesCount, 0);
-  if (Math.ceil(files / filesPerManifest(group)) < group.length) return true;
+  const sum = (of: (row: ManifestFile) => number) => group.reduce((total, row) => total + of(row), 0);
+  const files = sum((row) => row.addedFilesCount + row.existingFilesCount);
+  const bytes = sum((row) => entryBytesOf(row) * (row.addedFilesCount + row.existingFilesCount));
+  const needed = Math.max(Math.ceil(files / MANIFEST_TARGET_FILES), Math.ceil(bytes / MANIFEST_TARGET_BYTES));
+  // Sizes are estimated: one more or less is no gain.
+  if (needed < group.length && (needed === 1 || needed < group.length - 1)) return true;
   return rangesOverlap(metadata, group);
 }
 
@@ -130,10 +138,29 @@ function rangesOverlap(metadata: TableMetadata, group: readonly ManifestFile[]):
   for (const { partitions } of group) {
     const { lowerBound = null, upperBound = null } = partitions?.[0] ?? {};
     if (lowerBound === null || upperBound === null) return false;
-    ranges.push({ lower: decodeValue(type, lowerBound), upper: decodeValue(type, upperBound) });
+    const lower = boundOf(type, lowerBound);
+    const upper = boundOf(type, upperBound);
+    if (lower === null || upper === null) return false;
+    ranges.push({ lower, upper });
   }
   ranges.sort((a, b) => compare(a.lower, b.lower));
   return ranges.some((range, i) => i > 0 && compare(range.lower, ranges[i - 1].upper) < 0);
+}
+
+function boundOf(type: PrimitiveType, bytes: Uint8Array): Value {
+  try {
+    return decodeValue(type, bytes);
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
+  }
+}
+
+interface SizedEntry {
+  entry: ManifestEntry;
+  schema: Schema;
+  /** What it took in its manifest. */
+  bytes: number;
 }
 
 function readGroup(
@@ -141,30 +168,19 @@ function readGroup(
   metadata: TableMetadata,
   group: readonly ManifestFile[],
   known: Seen,
-): { entries: ManifestEntry[] | null; schemas: Schema[] } {
-  const entries: ManifestEntry[] = [];
-  const schemas: Schema[] = [];
+): SizedEntry[] | null {
+  const all: SizedEntry[] = [];
   for (const row of group) {
-    const read = readManifest(known.bytesOf(row), {
-      deflate: context.deflate,
-      row,
-      schema: currentSchema(metadata),
-      specs: metadata['partition-specs'],
-    });
-    schemas.push(read.schema);
-    for (const entry of read.entries) {
-      if (entry.status === DELETED) continue;
-      const isNumbered =
-        entry.snapshotId !== null && entry.sequenceNumber !== null && entry.fileSequenceNumber !== null;
-      if (!isNumbered) return { entries: null, schemas };
-      entries.push(existing(entry));
-    }
+    const { entries, schema } = liveEntriesOf(context, metadata, row, known);
+    if (!entries.every(isNumbered)) return null;
+    const bytes = entryBytesOf(row);
+    for (const entry of entries) all.push({ entry, schema, bytes });
   }
-  return { entries, schemas };
+  return all;
 }
 
 /** By partition tuple, nulls first; within one the newest first, as lists are (ML12). */
-function clustered(metadata: TableMetadata, specId: number, entries: readonly ManifestEntry[]): ManifestEntry[] {
+function clustered(metadata: TableMetadata, specId: number, entries: readonly SizedEntry[]): SizedEntry[] {
   const compares = tupleTypes(metadata, specId).map((type) => comparatorOf(type));
   const compareTuples = (a: readonly Value[], b: readonly Value[]): number => {
     for (let i = 0; i < compares.length; i++) {
@@ -177,9 +193,9 @@ function clustered(metadata: TableMetadata, specId: number, entries: readonly Ma
     }
     return 0;
   };
-  const number = (entry: ManifestEntry) => entry.sequenceNumber ?? 0n;
+  const number = ({ entry }: SizedEntry) => entry.sequenceNumber ?? 0n;
   return [...entries].sort((a, b) => {
-    const order = compareTuples(a.dataFile.partition, b.dataFile.partition);
+    const order = compareTuples(a.entry.dataFile.partition, b.entry.dataFile.partition);
     if (order !== 0) return order;
     return number(a) === number(b) ? 0 : number(a) > number(b) ? -1 : 1;
   });

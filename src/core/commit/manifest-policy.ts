@@ -20,19 +20,23 @@ export function liveFiles(manifest: ManifestFile): number {
  * A tier that would hold more than `MANIFESTS_PER_TIER_MAX` with the commit's own manifest is merged upwards, and on with
  * the tier it lands in when that overflows too. So an entry is rewritten once a tier, and a plan reads few manifests
  * however many commits made them. The commit's own manifest is never merged: it is made once, for any base. Manifests of
- * delete files and those too large to be worth it stay as they are.
+ * delete files and large ones stay as they are. What one commit merges is bounded in bytes: a tier that does not fit is merged in part, the
+ * oldest first, and the tiers above it another time.
  */
 export function manifestsToMerge(carried: readonly ManifestFile[], own: ManifestFile): ManifestFile[][] {
   const groups: ManifestFile[][] = [];
   for (const specId of new Set(carried.map((manifest) => manifest.partitionSpecId))) {
-    const candidates = carried.filter(
-      (manifest) => manifest.partitionSpecId === specId && manifest.content === 0 && liveFiles(manifest) > 0,
-    );
+    const candidates = carried.filter((manifest) => manifest.partitionSpecId === specId && isMergeable(manifest));
     const group = overflowing(candidates, own.partitionSpecId === specId ? own : null);
-    const bytes = group.reduce((sum, manifest) => sum + Number(manifest.manifestLength), 0);
-    if (group.length > 1 && bytes <= MANIFEST_MERGE_BYTES_MAX) groups.push(group);
+    if (group.length > 1) groups.push(group);
   }
   return groups;
+}
+
+/** A manifest of more than half of what a commit merges has nothing of its size to be merged with. */
+function isMergeable(manifest: ManifestFile): boolean {
+  const isSmall = Number(manifest.manifestLength) <= MANIFEST_MERGE_BYTES_MAX / 2;
+  return manifest.content === 0 && liveFiles(manifest) > 0 && isSmall;
 }
 
 function overflowing(candidates: readonly ManifestFile[], own: ManifestFile | null): ManifestFile[] {
@@ -44,10 +48,27 @@ function overflowing(candidates: readonly ManifestFile[], own: ManifestFile | nu
     const ownHere = own !== null && tierOf(own) === tier ? 1 : 0;
     const landsHere = merged.length > 0 && tierOfFiles(files) === tier ? 1 : 0;
     if (inTier.length + ownHere + landsHere <= MANIFESTS_PER_TIER_MAX) continue;
-    merged.push(...inTier);
+    const fitting = fittingOf(inTier, MANIFEST_MERGE_BYTES_MAX - bytesOf(merged));
+    merged.push(...fitting);
+    if (fitting.length < inTier.length) break;
     files = merged.reduce((sum, manifest) => sum + liveFiles(manifest), 0);
   }
   return merged;
+}
+
+/** As many of the oldest as the bytes allow; lists have the newest first. */
+function fittingOf(inTier: readonly ManifestFile[], bytesMax: number): ManifestFile[] {
+  let bytes = 0;
+  let from = inTier.length;
+  while (from > 0 && bytes + Number(inTier[from - 1].manifestLength) <= bytesMax) {
+    from--;
+    bytes += Number(inTier[from].manifestLength);
+  }
+  return inTier.slice(from);
+}
+
+function bytesOf(manifests: readonly ManifestFile[]): number {
+  return manifests.reduce((sum, manifest) => sum + Number(manifest.manifestLength), 0);
 }
 
 function tierOfFiles(files: number): number {

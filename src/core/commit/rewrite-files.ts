@@ -1,10 +1,13 @@
 import { corrupt } from '../base/errors.ts';
 import { MANIFEST_TARGET_BYTES, MANIFEST_TARGET_FILES } from '../base/limits.ts';
 import { DELETED, EXISTING } from '../iceberg/manifest.ts';
+import { specById } from '../iceberg/metadata.ts';
 import type { ManifestEntry, ManifestFile, Schema, TableMetadata } from '../iceberg/types.ts';
+import type { FileMatcher } from './file-filter.ts';
+import type { Seen } from './iceberg-base.ts';
 import { headerSchema, type MadeManifest, makeManifest } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
-import type { TouchedManifest } from './select-files.ts';
+import { liveEntriesOf } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 
 export interface RewriteInput {
@@ -14,29 +17,38 @@ export interface RewriteInput {
 }
 
 /**
- * What a commit that removes files makes of the manifests they were in, one pair a partition spec, as the engine lays
- * them out: survivors in a `merged` manifest, existing with the snapshot that added them and both numbers (C5, B133);
- * removed files in a `deleted` one, with both numbers and this snapshot's id (Q2, Q3). Null numbers were resolved
- * against the list's rows on reading (Q4, B134). The merged ones come first.
+ * What a commit that removes files makes of the manifests they were in, for each partition spec as the engine lays them
+ * out: survivors in `merged` manifests, existing with the snapshot that added them and both numbers (C5, B133); removed
+ * files in `deleted` ones, with both numbers and this snapshot's id (Q2, Q3). Null numbers were resolved against the
+ * list's rows on reading (Q4, B134). The merged ones come first. One manifest is read at a time.
  */
 export function rewriteTouched(
   context: SinkContext,
   input: RewriteInput,
-  touched: readonly TouchedManifest[],
+  touched: readonly ManifestFile[],
+  known: Seen,
+  matcher: FileMatcher,
 ): MadeManifest[] {
+  const { metadata, identity } = input;
   const merged: MadeManifest[] = [];
   const deleted: MadeManifest[] = [];
-  for (const specId of new Set(touched.map(({ spec }) => spec['spec-id']))) {
-    const group = touched.filter(({ spec }) => spec['spec-id'] === specId);
-    const schemas = group.map(({ schema }) => schema);
-    const rows = group.map(({ row }) => row);
-    const survivors = group.flatMap((manifest) => manifest.survivors).map(existing);
-    merged.push(...writeEntries(context, input, { kind: 'merged', specId, schemas, rows, entries: survivors }));
-    const { snapshotId } = input.identity;
-    const removed = group
-      .flatMap((manifest) => manifest.removed)
-      .map((entry): ManifestEntry => ({ ...entry, status: DELETED, snapshotId }));
-    deleted.push(...writeEntries(context, input, { kind: 'deleted', specId, schemas, rows, entries: removed }));
+  for (const specId of new Set(touched.map((row) => row.partitionSpecId))) {
+    const survivors = new EntryWriter(context, input, 'merged', specId);
+    const removed = new EntryWriter(context, input, 'deleted', specId);
+    for (const row of touched) {
+      if (row.partitionSpecId !== specId) continue;
+      const { entries, schema } = liveEntriesOf(context, metadata, row, known);
+      const entryBytes = entryBytesOf(row);
+      for (const entry of entries) {
+        if (matcher.match(specId, entry.dataFile) === 'inside') {
+          removed.add({ ...entry, status: DELETED, snapshotId: identity.snapshotId }, schema, entryBytes);
+        } else {
+          survivors.add(existing(entry), schema, entryBytes);
+        }
+      }
+    }
+    merged.push(...survivors.finish());
+    deleted.push(...removed.finish());
   }
   return [...merged, ...deleted];
 }
@@ -46,45 +58,58 @@ export function existing(entry: ManifestEntry): ManifestEntry {
   return { ...entry, status: EXISTING };
 }
 
-/**
- * Manifests of one spec for entries, in their order, begun anew at the target size; none for no entries (E4). The size is
- * told from the manifests the entries came from.
- */
-export function writeEntries(
-  context: SinkContext,
-  input: RewriteInput,
-  given: {
-    kind: 'merged' | 'deleted';
-    specId: number;
-    schemas: readonly Schema[];
-    rows: readonly ManifestFile[];
-    entries: readonly ManifestEntry[];
-  },
-): MadeManifest[] {
-  const { kind, specId, entries } = given;
-  const { metadata, identity, sequenceNumber } = input;
-  const spec = metadata['partition-specs'].find((known) => known['spec-id'] === specId);
-  const schema = spec === undefined ? null : headerSchema(metadata, spec, given.schemas);
-  if (spec === undefined || schema === null) {
-    throw corrupt('metadata-corrupt', `columns of partition spec are in no schema: ${specId}`);
-  }
-  const most = filesPerManifest(given.rows);
-  const made: MadeManifest[] = [];
-  for (let from = 0; from < entries.length; from += most) {
-    const label = `${kind}-${specId}-${made.length}`;
-    const part = entries.slice(from, from + most);
-    made.push(makeManifest(context, { identity, sequenceNumber, kind, label, schema, spec, entries: part }));
-  }
-  return made;
+/** Stored bytes of one entry of a manifest, on average. */
+export function entryBytesOf(row: ManifestFile): number {
+  const entries = row.addedFilesCount + row.existingFilesCount + row.deletedFilesCount;
+  return Number(row.manifestLength) / Math.max(1, entries);
 }
 
-/** Files of one manifest: the target, or fewer where entries are so large that it would pass the target size. */
-export function filesPerManifest(rows: readonly ManifestFile[]): number {
-  const bytes = rows.reduce((sum, row) => sum + Number(row.manifestLength), 0);
-  const entries = rows.reduce(
-    (sum, row) => sum + row.addedFilesCount + row.existingFilesCount + row.deletedFilesCount,
-    0,
-  );
-  const entryBytes = Math.max(1, bytes / Math.max(1, entries));
-  return Math.max(1, Math.min(MANIFEST_TARGET_FILES, Math.floor(MANIFEST_TARGET_BYTES / entryBytes)));
+/** Manifests of one kind and spec, begun anew at the target size; none for no entries (E4). */
+export class EntryWriter {
+  readonly #context: SinkContext;
+  readonly #input: RewriteInput;
+  readonly #kind: 'merged' | 'deleted';
+  readonly #specId: number;
+  readonly #made: MadeManifest[] = [];
+  #entries: ManifestEntry[] = [];
+  #schemas = new Set<Schema>();
+  #bytes = 0;
+
+  constructor(context: SinkContext, input: RewriteInput, kind: 'merged' | 'deleted', specId: number) {
+    this.#context = context;
+    this.#input = input;
+    this.#kind = kind;
+    this.#specId = specId;
+  }
+
+  /** `schema`: that of the manifest it comes from; `bytes`: what it took there. */
+  add(entry: ManifestEntry, schema: Schema, bytes: number): void {
+    const isFull = this.#bytes + bytes > MANIFEST_TARGET_BYTES || this.#entries.length >= MANIFEST_TARGET_FILES;
+    if (isFull) this.#write();
+    this.#entries.push(entry);
+    this.#schemas.add(schema);
+    this.#bytes += bytes;
+  }
+
+  finish(): MadeManifest[] {
+    this.#write();
+    return this.#made;
+  }
+
+  #write(): void {
+    if (this.#entries.length === 0) return;
+    const { metadata, identity, sequenceNumber } = this.#input;
+    const kind = this.#kind;
+    const spec = specById(metadata, this.#specId);
+    const schema = spec === null ? null : headerSchema(metadata, spec, [...this.#schemas]);
+    if (spec === null || schema === null) {
+      throw corrupt('metadata-corrupt', `columns of a manifest's partition spec are in no schema: ${this.#specId}`);
+    }
+    const label = `${kind}-${this.#specId}-${this.#made.length}`;
+    const entries = this.#entries;
+    this.#made.push(makeManifest(this.#context, { identity, sequenceNumber, kind, label, schema, spec, entries }));
+    this.#entries = [];
+    this.#schemas = new Set();
+    this.#bytes = 0;
+  }
 }

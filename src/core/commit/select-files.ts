@@ -1,9 +1,8 @@
-import { corrupt } from '../base/errors.ts';
-import { OPERATION_MANIFEST_BYTES_MAX, OPERATION_MANIFESTS_MAX } from '../base/limits.ts';
+import { MANIFEST_HELD_BYTES_MAX, OPERATION_MANIFEST_BYTES_MAX, OPERATION_MANIFESTS_MAX } from '../base/limits.ts';
 import { DELETED, readManifest } from '../iceberg/manifest-read.ts';
-import { currentSchema, specById } from '../iceberg/metadata.ts';
+import { currentSchema } from '../iceberg/metadata.ts';
 import { type Counts, NO_COUNTS } from '../iceberg/summary.ts';
-import type { ManifestEntry, ManifestFile, PartitionSpec, Schema, TableMetadata, Value } from '../iceberg/types.ts';
+import type { ManifestEntry, ManifestFile, Schema, TableMetadata, Value } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
 import type { FileMatcher } from './file-filter.ts';
 import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './iceberg-base.ts';
@@ -11,23 +10,14 @@ import { liveFiles } from './manifest-policy.ts';
 import type { SinkContext } from './sink-context.ts';
 import { rowsToCount } from './snapshot-of.ts';
 
-/** A manifest of the parent that holds files to be removed, with its live entries. */
-export interface TouchedManifest {
-  row: ManifestFile;
-  spec: PartitionSpec;
-  /** The table schema it was written with. */
-  schema: Schema;
-  removed: ManifestEntry[];
-  survivors: ManifestEntry[];
-}
-
-/** What a filter chose on one base. */
+/** What a filter chose on one base. Entries are not kept: what is chosen is read again, one manifest at a time. */
 export interface Selection {
-  touched: TouchedManifest[];
+  /** Manifests that hold files to be removed. */
+  touched: ManifestFile[];
   removed: Changed;
   /** Files that the filter meets without covering them. */
   overlapping: { files: number; records: bigint };
-  /** Removed files whose numbers their manifest does not tell: they can be neither deleted nor kept rightly. */
+  /** A file in a touched manifest whose numbers are not told: it can be neither deleted nor kept rightly. */
   unnumbered: string | null;
 }
 
@@ -59,15 +49,18 @@ export function candidateRows(rows: readonly ManifestFile[], matcher: FileMatche
  * told from the list alone, before anything is read.
  */
 export function tooMany(rows: readonly ManifestFile[]): Extract<Decision<IcebergBase>, { kind: 'refused' }> | null {
-  const bytes = rows.reduce((sum, row) => sum + Number(row.manifestLength), 0);
+  const sizes = rows.map((row) => Number(row.manifestLength));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const largest = sizes.reduce((most, size) => Math.max(most, size), 0);
+  const type = 'too-many-manifests';
+  if (largest > MANIFEST_HELD_BYTES_MAX) {
+    const message = `manifest is too large for this service: bytes=${largest} most=${MANIFEST_HELD_BYTES_MAX}`;
+    return { kind: 'refused', type, message };
+  }
   if (rows.length <= OPERATION_MANIFESTS_MAX && bytes <= OPERATION_MANIFEST_BYTES_MAX) return null;
-  return {
-    kind: 'refused',
-    type: 'too-many-manifests',
-    message:
-      `operation would read too many manifests, narrow it or rewrite them first: manifests=${rows.length} bytes=${bytes} ` +
-      `most=${OPERATION_MANIFESTS_MAX}, ${OPERATION_MANIFEST_BYTES_MAX}`,
-  };
+  const most = `most=${OPERATION_MANIFESTS_MAX} of ${OPERATION_MANIFEST_BYTES_MAX} bytes`;
+  const message = `operation would read too many manifests, narrow its filter: manifests=${rows.length} bytes=${bytes} ${most}`;
+  return { kind: 'refused', type, message };
 }
 
 /**
@@ -79,7 +72,7 @@ export function selectionNeeds(
   base: IcebergBase | null,
   seen: ReadonlyMap<string, Uint8Array>,
   wanted: (base: IcebergBase, rows: readonly ManifestFile[]) => readonly ManifestFile[],
-  countsOf: (base: IcebergBase, rows: readonly ManifestFile[], known: Seen) => Counts,
+  countsOf: (base: IcebergBase) => Counts,
 ): string[] {
   if (base === null) return [];
   const list = listNeed(context, base, seen);
@@ -90,13 +83,30 @@ export function selectionNeeds(
   const known = seenOf(context, base, seen);
   const missing = known.missing([...new Set([...picked, ...rowsToCount(base, rows)])]);
   if (missing.length > 0) return missing;
-  return known.missing(rowsToCount(base, rows, countsOf(base, rows, known)));
+  return known.missing(rowsToCount(base, rows, countsOf(base)));
+}
+
+const selections = new WeakMap<object, { base: IcebergBase; change: object; selection: unknown }>();
+
+/**
+ * A selection made once for asking what is needed and for deciding: both are asked about the same change, base and bytes
+ * seen, and reading manifests is what costs. Only a cache: made anew it comes out the same.
+ */
+export function selectOnce<S>(
+  key: { base: IcebergBase; seen: ReadonlyMap<string, Uint8Array>; change: object },
+  select: () => S,
+): S {
+  const kept = selections.get(key.seen);
+  if (kept !== undefined && kept.base === key.base && kept.change === key.change) return kept.selection as S;
+  const selection = select();
+  selections.set(key.seen, { base: key.base, change: key.change, selection });
+  return selection;
 }
 
 /**
  * Chooses files of the candidates: a pure function of the base, made anew on each. `visit` sees every live entry of them.
  *
- * @throws corrupt `manifest-missing` and what reading manifests throws
+ * @throws corrupt `manifest-missing`, `metadata-corrupt`, and what reading manifests throws
  */
 export function selectFiles(
   context: SinkContext,
@@ -106,54 +116,58 @@ export function selectFiles(
   matcher: FileMatcher,
   visit: (entry: ManifestEntry, specId: number) => void = () => undefined,
 ): Selection {
-  const touched: TouchedManifest[] = [];
+  const touched: ManifestFile[] = [];
   const removed = new ChangedFiles();
   const overlapping = { files: 0, records: 0n };
   let unnumbered: string | null = null;
   for (const row of candidates) {
     const specId = row.partitionSpecId;
-    const read = readManifest(known.bytesOf(row), {
-      deflate: context.deflate,
-      row,
-      schema: currentSchema(metadata),
-      specs: metadata['partition-specs'],
-    });
-    const manifest: TouchedManifest = {
-      row,
-      spec: knownSpec(metadata, row),
-      schema: read.schema,
-      removed: [],
-      survivors: [],
-    };
-    for (const entry of read.entries) {
-      if (entry.status === DELETED) continue;
+    let isTouched = false;
+    let odd: string | null = null;
+    for (const entry of liveEntriesOf(context, metadata, row, known).entries) {
       visit(entry, specId);
+      if (!isNumbered(entry)) odd ??= entry.dataFile.filePath;
       const match = matcher.match(specId, entry.dataFile);
       if (match === 'inside') {
-        manifest.removed.push(entry);
+        isTouched = true;
         removed.add(specId, entry.dataFile);
-        continue;
-      }
-      if (match === 'overlapping') {
+      } else if (match === 'overlapping') {
         overlapping.files++;
         overlapping.records += entry.dataFile.recordCount;
       }
-      manifest.survivors.push(entry);
     }
-    if (manifest.removed.length === 0) continue;
-    touched.push(manifest);
-    const odd = read.entries.find(
-      (entry) => entry.status !== DELETED && (entry.fileSequenceNumber === null || entry.sequenceNumber === null),
-    );
-    if (odd !== undefined) unnumbered ??= odd.dataFile.filePath;
+    if (!isTouched) continue;
+    touched.push(row);
+    unnumbered ??= odd;
   }
   return { touched, removed: removed.sums(), overlapping, unnumbered };
 }
 
-function knownSpec(metadata: TableMetadata, row: ManifestFile): PartitionSpec {
-  const spec = specById(metadata, row.partitionSpecId);
-  if (spec !== null) return spec;
-  throw corrupt('metadata-corrupt', `manifest has a spec that the table lacks: ${row.partitionSpecId}`);
+/** Rows that go on as they are. Told by their paths: rows of one list read twice are equal, not the same. */
+export function untouchedRows(rows: readonly ManifestFile[], touched: readonly ManifestFile[]): ManifestFile[] {
+  const paths = new Set(touched.map(({ manifestPath }) => manifestPath));
+  return rows.filter(({ manifestPath }) => !paths.has(manifestPath));
+}
+
+/** Live entries of one manifest, and the table schema it was written with. */
+export function liveEntriesOf(
+  context: SinkContext,
+  metadata: TableMetadata,
+  row: ManifestFile,
+  known: Seen,
+): { entries: ManifestEntry[]; schema: Schema } {
+  const { entries, schema } = readManifest(known.bytesOf(row), {
+    deflate: context.deflate,
+    row,
+    schema: currentSchema(metadata),
+    specs: metadata['partition-specs'],
+  });
+  return { entries: entries.filter(({ status }) => status !== DELETED), schema };
+}
+
+/** True when a later manifest may list the file (Q2). */
+export function isNumbered({ snapshotId, sequenceNumber, fileSequenceNumber }: ManifestEntry): boolean {
+  return snapshotId !== null && sequenceNumber !== null && fileSequenceNumber !== null;
 }
 
 /** Sums up files, and counts the partitions they are in. */

@@ -3,7 +3,7 @@ import { readEpochs } from '../../../src/core/batch/epochs.ts';
 import { prepareDelete } from '../../../src/core/commit/decide-delete.ts';
 import { groupsToRewrite, prepareRewriteManifests } from '../../../src/core/commit/decide-rewrite-manifests.ts';
 import { reportOf } from '../../../src/core/commit/report.ts';
-import { filesPerManifest } from '../../../src/core/commit/rewrite-files.ts';
+import { EntryWriter, entryBytesOf, existing } from '../../../src/core/commit/rewrite-files.ts';
 import type { ManifestFile } from '../../../src/core/iceberg/types.ts';
 import { PureTable, row } from './pure-table.ts';
 
@@ -88,16 +88,29 @@ describe('rewrite-manifests', () => {
       manifestLength: BigInt(megabytes * 1024 * 1024),
       addedFilesCount: files,
     });
-    const rows = [sized(3), sized(1), sized(2), sized(0.5)];
+    const rows = [sized(1.25), sized(0.125), sized(0.25), sized(0.0625)];
     expect(groupsToRewrite(table.metadata, rows)).toEqual([[rows[3], rows[1], rows[2]]]);
     expect(groupsToRewrite(table.metadata, [sized(5), sized(1)])).toEqual([]);
   });
 
-  test('the size of a manifest goes by what its entries took before', () => {
+  test('the next manifest begins at the target of files or of bytes', () => {
     table.append(row(0, 1));
     const [listed] = table.list();
-    expect(filesPerManifest([{ ...listed, manifestLength: 1_000_000n, addedFilesCount: 5_000 }])).toBe(4_000);
-    expect(filesPerManifest([{ ...listed, manifestLength: 8_388_608n, addedFilesCount: 1_000 }])).toBe(1_000);
-    expect(filesPerManifest([{ ...listed, manifestLength: 99_999_999n, addedFilesCount: 1 }])).toBe(1);
+    const [entry] = table.live().map(existing);
+    const identity = table.identity();
+    const input = { metadata: table.metadata, identity, sequenceNumber: 2n };
+    const filesOf = (count: number, bytes: number) => {
+      const writer = new EntryWriter(table.context, input, 'merged', 0);
+      for (let i = 0; i < count; i++) {
+        const filePath = `${entry.dataFile.filePath}${i}`;
+        writer.add({ ...entry, dataFile: { ...entry.dataFile, filePath } }, table.metadata.schemas[0], bytes);
+      }
+      return writer.finish().map(({ row: made }) => made.existingFilesCount);
+    };
+    expect(filesOf(4001, 1)).toEqual([4000, 1]);
+    expect(filesOf(5, 200_000)).toEqual([2, 2, 1]);
+    expect(filesOf(2, 900_000)).toEqual([1, 1]);
+    expect(filesOf(0, 1)).toEqual([]);
+    expect(entryBytesOf({ ...listed, manifestLength: 1000n, deletedFilesCount: 3 })).toBe(250);
   });
 });

@@ -19,14 +19,4 @@ describe('files of a commit', () => {
     const other = keysOf('00'.repeat(16));
     expect(other.filter((key) => once.includes(key))).toEqual([]);
   });
-
-  test('E2: two appends of the same rows list two paths', async () => {
-    const table = new PureTable();
-    const [one, two] = [table.appendOf([row(0, 1)]), table.appendOf([row(0, 1)])];
-    if (one.kind !== 'append' || two.kind !== 'append') throw new Error('not appends');
-    table.run(one);
-    table.run(two);
-    expect(new Set(table.live().map(({ dataFile }) => dataFile.filePath)).size).toBe(2);
-    await table.valid();
-  });
 });

@@ -56,6 +56,35 @@ describe('manifest policy', () => {
     expect(manifestsToMerge(many(9, 1, { manifestLength: 2_000_000n }), manifest(1))).toEqual([]);
   });
 
+  test('merge: what does not fit one commit is merged in part, the oldest first, and holds up nothing below', () => {
+    const large = many(9, 100, { manifestLength: 400_000n });
+    expect(manifestsToMerge(large, manifest(1))).toEqual([large.slice(-2)]);
+    // The tier above overflows and is too large: the small ones are merged all the same.
+    const upper = many(8, 8, { manifestLength: 600_000n });
+    const small = many(8, 1);
+    expect(manifestsToMerge([...upper, ...small], manifest(1))).toEqual([small]);
+    const [group] = manifestsToMerge([...many(8, 8, { manifestLength: 300_000n }), ...small], manifest(1));
+    expect(group).toHaveLength(8 + 3);
+    expect(group.reduce((sum, { manifestLength }) => sum + Number(manifestLength), 0)).toBeLessThan(1024 * 1024);
+  });
+
+  test('merge: a table of any size keeps few small manifests, and no commit merges more than fits', () => {
+    let carried: ManifestFile[] = [];
+    let most = 0;
+    for (let commit = 0; commit < 3000; commit++) {
+      const own = manifest(4, { manifestLength: 8_000n });
+      const [group = []] = manifestsToMerge(carried, own);
+      const files = group.reduce((sum, one) => sum + one.addedFilesCount, 0);
+      const bytes = group.reduce((sum, one) => sum + one.manifestLength, 0n);
+      expect(bytes).toBeLessThanOrEqual(1024n * 1024n);
+      const merged = group.length > 0 ? [manifest(files, { manifestLength: bytes })] : [];
+      carried = [own, ...merged, ...carried.filter((one) => !group.includes(one))];
+      most = Math.max(most, carried.filter(({ manifestLength }) => manifestLength < 512n * 1024n).length);
+    }
+    expect(carried.length).toBeLessThan(100);
+    expect(most).toBeLessThan(8 * 6);
+  });
+
   test('merge: over many commits the manifests of each tier stay few and each entry is rewritten once a tier', () => {
     let carried: ManifestFile[] = [];
     let rewritten = 0;
