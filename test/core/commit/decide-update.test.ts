@@ -33,7 +33,7 @@ function decide(metadata: TableMetadata, plan: Plan, tableUuid = UUID) {
 }
 
 /** The metadata that the change makes. */
-function after(metadata: TableMetadata, plan: Plan): TableMetadata {
+function changed(metadata: TableMetadata, plan: Plan): TableMetadata {
   const decided = decide(metadata, plan);
   if (decided.kind !== 'proceed') throw new Error(`not a change: ${decided.kind}`);
   return decided.next('e').metadata;
@@ -103,22 +103,22 @@ describe('decide-update', () => {
         { action: 'set-properties', updates: { [EPOCHS_MIRROR_KEY]: serializeMirror(id, id, new Map([['a', id]])) } },
       );
     }
-    const back = after(table, rollback(1n));
+    const back = changed(table, rollback(1n));
     expect(back.properties[EPOCHS_MIRROR_KEY]).toBe('1 1 {"a":"1"}');
     // A foreign commit on top, and both carriers expire: what was rolled back stays so.
     const foreign = append(back, 3n);
-    const gone = after(foreign, () => ({ updates: [{ action: 'remove-snapshots', 'snapshot-ids': [1n, 2n] }] }));
+    const gone = changed(foreign, () => ({ updates: [{ action: 'remove-snapshots', 'snapshot-ids': [1n, 2n] }] }));
     expect([...readEpochs(gone)]).toEqual([['a', 1n]]);
     // Without a word of ours in the ancestry, a foreign rollback left the mirror of a later state behind.
     const stale = { ...append(back, 3n), properties: { ...back.properties, [EPOCHS_MIRROR_KEY]: '2 2 {"a":"2"}' } };
-    const cut = after(stale, () => ({ updates: [{ action: 'remove-snapshots', 'snapshot-ids': [1n, 2n] }] }));
+    const cut = changed(stale, () => ({ updates: [{ action: 'remove-snapshots', 'snapshot-ids': [1n, 2n] }] }));
     expect([...readEpochs(cut)]).toEqual([['a', 1n]]);
     expect(cut.properties[EPOCHS_MIRROR_KEY]).toBe('3 3 {"a":"1"}');
   });
 
   test('mirror: a branch that moves leaves it alone', () => {
     const table = append(append(timeTable({ [EPOCHS_MIRROR_KEY]: '1 1 {"a":"1"}' }), 1n), 2n);
-    const moved = after(table, setRef({ name: 'dev', type: 'branch', snapshotId: 1n }));
+    const moved = changed(table, setRef({ name: 'dev', type: 'branch', snapshotId: 1n }));
     expect(moved.properties[EPOCHS_MIRROR_KEY]).toBe('1 1 {"a":"1"}');
     expect(moved.refs['dev']).toEqual({ type: 'branch', 'snapshot-id': 1n });
   });
@@ -137,11 +137,11 @@ describe('plans', () => {
 
   test('ref: limits are set, kept when left out, and taken away by null; tags have an age only', () => {
     const table = append(timeTable(), 1n);
-    const branch = after(
+    const branch = changed(
       table,
       setRef({ name: 'd', type: 'branch', snapshotId: null, maxRefAgeMs: 5, minSnapshotsToKeep: 2 }),
     );
-    const kept = after(branch, setRef({ name: 'd', type: null, snapshotId: null, maxRefAgeMs: null }));
+    const kept = changed(branch, setRef({ name: 'd', type: null, snapshotId: null, maxRefAgeMs: null }));
     expect(kept.refs['d']).toEqual({ type: 'branch', 'snapshot-id': 1n, 'min-snapshots-to-keep': 2 });
     const tag = setRef({ name: 't', type: 'tag', snapshotId: 1n, minSnapshotsToKeep: 2 });
     expect(() => tag(table)).toThrow('a tag has no min-snapshots-to-keep');
@@ -157,7 +157,7 @@ describe('plans', () => {
     }
     expect(() => clientUpdates([], [{ action: 'remove-properties', removals: ['sluice.changes'] }])).toThrow('managed');
     const plan = clientUpdates([], [{ action: 'set-properties', updates: { 'commit.retry.num-retries': '3' } }]);
-    expect(after(timeTable(), plan).properties['commit.retry.num-retries']).toBe('3');
+    expect(changed(timeTable(), plan).properties['commit.retry.num-retries']).toBe('3');
   });
 
   test('schema: requests say one change each, and new columns are optional (M24)', () => {
