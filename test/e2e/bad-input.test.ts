@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDuckdb } from '../oracle/duckdb.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
+import { BAD_DEFINITIONS, BAD_LINES, COLUMNS } from './support/bad-cases.ts';
 import { type Asked, ask, expectProblem, JSON_TYPE, NDJSON, type ProblemBody } from './support/http.ts';
 import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
 
@@ -18,31 +19,6 @@ beforeAll(async () => {
 
 afterAll(() => service?.stop());
 
-const COLUMNS = [
-  { name: 'id', type: 'long', required: true },
-  { name: 'n', type: 'int' },
-  { name: 'x', type: 'double' },
-  { name: 'f', type: 'float' },
-  { name: 's', type: 'string' },
-  { name: 'd', type: 'date' },
-  { name: 't', type: 'timestamptz' },
-  { name: 'price', type: 'decimal(9, 2)' },
-  { name: 'flag', type: 'boolean' },
-  { name: 'raw', type: 'binary' },
-  { name: 'u', type: 'uuid' },
-  { name: 'tags', type: { type: 'list', element: 'string' } },
-  {
-    name: 'place',
-    type: {
-      type: 'struct',
-      fields: [
-        { name: 'city', type: 'string', required: true },
-        { name: 'zip', type: 'int' },
-      ],
-    },
-  },
-  { name: 'scores', type: { type: 'map', key: 'string', value: 'int' } },
-];
 /** Flushed when a test asks for it, never by age. */
 const properties = { 'sluice.flush-interval': '1h' };
 const PLAIN = { schema: { type: 'struct', fields: COLUMNS }, properties };
@@ -125,74 +101,7 @@ interface Buffered {
 const between = (line: string): string => `{"id": 1}\n${line}\n{"id": 3}\n`;
 
 describe('rows: one bad line in NDJSON', () => {
-  const cases: [what: string, line: string, type: string, field: string | null, value?: string][] = [
-    ['no JSON', 'id=2', 'malformed-json', null],
-    ['JSON cut short', '{"id": 2, "s": "a', 'malformed-json', null],
-    ['single quotes', "{'id': 2}", 'malformed-json', null],
-    ['a bare NaN', '{"id": 2, "x": NaN}', 'malformed-json', null],
-    ['a number with a leading zero', '{"id": 02}', 'malformed-json', null],
-    ['a byte order mark inside the body', '\ufeff{"id": 2}', 'malformed-json', null],
-    ['garbage behind the object', '{"id": 2} x', 'trailing-data', null],
-    ['two objects', '{"id": 2} {"id": 2}', 'trailing-data', null],
-    ['two objects with a comma', '{"id": 2}, {"id": 2}', 'trailing-data', null],
-    ['a list', '[{"id": 2}]', 'not-an-object', null],
-    ['null', 'null', 'not-an-object', null],
-    ['text', '"id"', 'not-an-object', null],
-    ['an unknown column', '{"id": 2, "nope": 1}', 'unknown-column', 'nope'],
-    ['a column of another case', '{"id": 2, "Flag": true}', 'unknown-column', 'Flag'],
-    ['the key __proto__', '{"id": 2, "__proto__": {"flag": true}}', 'unknown-column', '__proto__'],
-    ['the key constructor', '{"id": 2, "constructor": 1}', 'unknown-column', 'constructor'],
-    ['a required column missing', '{"s": "a"}', 'missing-required', 'id'],
-    ['an empty object', '{}', 'missing-required', 'id'],
-    ['a required column missing, given by __proto__', '{"__proto__": {"id": 2}}', 'unknown-column', '__proto__'],
-    ['null in a required column', '{"id": null}', 'null-in-required', 'id'],
-    ['text in a long', '{"id": "two"}', 'wrong-type', 'id', '"two"'],
-    ['a fraction in a long', '{"id": 2.5}', 'wrong-type', 'id', '2.5'],
-    ['true in an int', '{"id": 2, "n": true}', 'wrong-type', 'n', 'true'],
-    ['a number in text', '{"id": 2, "s": 5}', 'wrong-type', 's', '5'],
-    ['a 20-digit number in text', '{"id": 2, "s": 12345678901234567890}', 'wrong-type', 's', '12345678901234567890'],
-    ['a number in a boolean', '{"id": 2, "flag": 1}', 'wrong-type', 'flag', '1'],
-    ['an object in text', '{"id": 2, "s": {}}', 'wrong-type', 's', 'an object'],
-    ['text in a double', '{"id": 2, "x": "1.5"}', 'wrong-type', 'x', '"1.5"'],
-    ['2^31 in an int', '{"id": 2, "n": 2147483648}', 'out-of-range', 'n', '2147483648'],
-    ['-2^31 - 1 in an int', '{"id": 2, "n": -2147483649}', 'out-of-range', 'n', '-2147483649'],
-    ['2^63 in a long', '{"id": 9223372036854775808}', 'out-of-range', 'id', '9223372036854775808'],
-    ['-2^63 - 1 in a long', '{"id": -9223372036854775809}', 'out-of-range', 'id', '-9223372036854775809'],
-    ['2^63 as text in a long', '{"id": "9223372036854775808"}', 'out-of-range', 'id', '"9223372036854775808"'],
-    ['an integer with an exponent beyond 64 bits', '{"id": 1e300}', 'inexact-number', 'id'],
-    ['nan in lower case', '{"id": 2, "x": "nan"}', 'wrong-type', 'x', '"nan"'],
-    ['inf', '{"id": 2, "x": "inf"}', 'wrong-type', 'x', '"inf"'],
-    ['+Infinity', '{"id": 2, "x": "+Infinity"}', 'wrong-type', 'x', '"+Infinity"'],
-    ['1e999 in a double', '{"id": 2, "x": 1e999}', 'out-of-range', 'x'],
-    ['1e39 in a float', '{"id": 2, "f": 1e39}', 'out-of-range', 'f'],
-    ['NaN in a decimal', '{"id": 2, "price": "NaN"}', 'malformed-value', 'price', '"NaN"'],
-    ['a third decimal in decimal(9, 2)', '{"id": 2, "price": "1.005"}', 'inexact-number', 'price', '"1.005"'],
-    ['eight digits before the point in decimal(9, 2)', '{"id": 2, "price": 12345678}', 'out-of-range', 'price'],
-    ['the 30th of February', '{"id": 2, "d": "2026-02-30"}', 'malformed-value', 'd', '"2026-02-30"'],
-    ['the 29th of February of no leap year', '{"id": 2, "d": "2023-02-29"}', 'malformed-value', 'd', '"2023-02-29"'],
-    ['a date with a time', '{"id": 2, "d": "2026-01-03T00:00:00Z"}', 'malformed-value', 'd'],
-    ['a date as a number', '{"id": 2, "d": 20000}', 'wrong-type', 'd', '20000'],
-    ['the year 10000', '{"id": 2, "d": "10000-01-01"}', 'out-of-range', 'd', '"10000-01-01"'],
-    ['the year 0', '{"id": 2, "t": "0000-12-31T23:59:59Z"}', 'out-of-range', 't', '"0000-12-31T23:59:59Z"'],
-    ['a time before year 1 by its offset', '{"id": 2, "t": "0001-01-01T00:00:00+01:00"}', 'out-of-range', 't'],
-    ['a number of ms beyond year 9999', '{"id": 2, "t": 253402300800000}', 'out-of-range', 't', '253402300800000'],
-    ['the hour 25', '{"id": 2, "t": "2026-01-03T25:00:00Z"}', 'malformed-value', 't', '"2026-01-03T25:00:00Z"'],
-    ['a time zone by name', '{"id": 2, "t": "2026-01-03T10:00:00 Europe/Berlin"}', 'malformed-value', 't'],
-    ['a lone surrogate in text', '{"id": 2, "s": "a\\ud800b"}', 'lone-surrogate', 's'],
-    ['a lone surrogate in a name', '{"id": 2, "\\udfff": 1}', 'unknown-column', '\ufffd'],
-    ['a lone surrogate in a list', '{"id": 2, "tags": ["a", "\\udc00"]}', 'lone-surrogate', 'tags[1]'],
-    ['base64 without padding', '{"id": 2, "raw": "YQ"}', 'malformed-value', 'raw', '"YQ"'],
-    ['a uuid without hyphens', '{"id": 2, "u": "00000000000000000000000000000000"}', 'malformed-value', 'u'],
-    ['a number in a list', '{"id": 2, "tags": ["a", 5]}', 'wrong-type', 'tags[1]', '5'],
-    ['an unknown field in a struct', '{"id": 2, "place": {"city": "a", "nope": 1}}', 'unknown-field', 'place.nope'],
-    ['__proto__ in a struct', '{"id": 2, "place": {"city": "a", "__proto__": 1}}', 'unknown-field', 'place.__proto__'],
-    ['a required field of a struct missing', '{"id": 2, "place": {"zip": 1}}', 'missing-required', 'place.city'],
-    ['null in a required field of a struct', '{"id": 2, "place": {"city": null}}', 'null-in-required', 'place.city'],
-    ['a key given twice in a map', '{"id": 2, "scores": [["a", 1], ["a", 2]]}', 'duplicate-key', 'scores.key'],
-    ['text in a map', '{"id": 2, "scores": {"a": "b"}}', 'wrong-type', 'scores.value', '"b"'],
-  ];
-
-  test.for(cases)('rows: %s is refused with its line and field', async ([, line, type, field, value]) => {
+  test.for(BAD_LINES)('rows: %s is refused with its line and field', async ([, line, type, field, value]) => {
     const table = await emptyTable();
     const problem = await table.refused({ body: between(line) }, 422, 'invalid-rows');
     expect(problem.errorCount).toBe(1);
@@ -483,79 +392,7 @@ describe('tables: bad definitions and names', () => {
     expectProblem(await ask(service.send, 'GET', path), 404, 'unknown-table');
     return problem;
   }
-  const struct = (...fields: object[]) => ({ schema: { type: 'struct', fields } });
-  const column = (name: string, type: unknown = 'string') => ({ name, type });
-  const timed = (more: object, ...fields: object[]) => ({
-    ...struct(column('time', 'timestamptz'), column('a'), ...fields),
-    time_column: 'time',
-    ...more,
-  });
-  const deep = (levels: number): unknown => (levels === 0 ? 'int' : { type: 'list', element: deep(levels - 1) });
-
-  const cases: [what: string, definition: unknown, status: number, slug: string, members?: object][] = [
-    ['two columns of one name', struct(column('a'), column('a')), 400, 'bad-schema'],
-    ['two columns that differ by case', struct(column('a'), column('A')), 400, 'bad-column-name', { field: 'A' }],
-    [
-      'two fields of a struct that differ by case',
-      struct(column('s', { type: 'struct', fields: [column('b'), column('B')] })),
-      400,
-      'bad-column-name',
-      { field: 's.B' },
-    ],
-    ['a reserved name', struct(column('a'), column('_file')), 400, 'bad-column-name', { field: '_file' }],
-    ['a reserved name in another case', struct(column('_POS')), 400, 'bad-column-name', { field: '_POS' }],
-    ['an empty name', struct(column('')), 400, 'bad-column-name', { field: '' }],
-    ['a name of 256 bytes', struct(column('a'.repeat(256))), 400, 'bad-column-name'],
-    ['a control character in a name', struct(column('a\u0007')), 400, 'bad-column-name'],
-    ['a lone surrogate in a name', struct(column('a\ud800')), 400, 'bad-column-name'],
-    ['an ingest time of another type', timed({}, column('_ingest_ts')), 400, 'bad-definition'],
-    ['the name of the partition field', timed({ chunk: 'day' }, column('time_day')), 400, 'bad-definition'],
-    ['no columns', struct(), 400, 'bad-schema'],
-    ['an unknown type', struct(column('a', 'varchar')), 400, 'unknown-type'],
-    ['a type of a later format', struct(column('a', 'timestamp_ns')), 400, 'unsupported-type'],
-    ['a decimal of 39 digits', struct(column('a', 'decimal(39, 2)')), 400, 'unknown-type'],
-    ['types nested too deep', struct(column('a', deep(40))), 400, 'bad-schema'],
-    ['field ids on some columns only', struct({ id: 1, ...column('a') }, column('b')), 400, 'malformed'],
-    ['a time column that is none', { ...struct(column('a')), time_column: 'a' }, 400, 'bad-definition'],
-    ['a time column that is missing', { ...struct(column('a')), time_column: 'b' }, 400, 'bad-definition'],
-    ['a series key without a time column', { ...struct(column('a')), series_key: ['a'] }, 400, 'bad-definition'],
-    ['a series key that is missing', timed({ series_key: ['b'] }), 400, 'bad-definition', { field: 'b' }],
-    ['an unknown chunk', timed({ chunk: 'week' }), 400, 'malformed', { path: 'chunk' }],
-    ['an unknown member', { ...struct(column('a')), partition: 'a' }, 400, 'malformed', { path: 'partition' }],
-    ['no schema', {}, 400, 'malformed', { path: 'schema' }],
-    [
-      'an unknown property of ours',
-      { ...struct(column('a')), properties: { 'sluice.nope': '1' } },
-      400,
-      'bad-property',
-      { property: 'sluice.nope' },
-    ],
-    [
-      'a flush interval below a second',
-      { ...struct(column('a')), properties: { 'sluice.flush-interval': '10ms' } },
-      400,
-      'bad-property',
-    ],
-    [
-      'a managed property',
-      { ...struct(column('a')), properties: { 'sluice.epochs': '{}' } },
-      400,
-      'bad-property',
-      { property: 'sluice.epochs' },
-    ],
-    [
-      'a property that is no text',
-      { ...struct(column('a')), properties: { 'sluice.flush-rows': 5 } },
-      400,
-      'bad-property',
-    ],
-    ['no JSON', '{"schema": ', 400, 'malformed-json'],
-    ['an empty body', '', 400, 'malformed'],
-    ['a list', '[]', 400, 'malformed'],
-    ['a body over 1 MiB', `{"schema": "${'a'.repeat(1024 * 1024)}"}`, 413, 'body-too-large'],
-  ];
-
-  test.for(cases)('definition: %s is refused', async ([, definition, status, slug, members]) => {
+  test.for(BAD_DEFINITIONS)('definition: %s is refused', async ([, definition, status, slug, members]) => {
     expect(await refusedCreation(definition, status, slug)).toMatchObject(members ?? {});
   });
 
