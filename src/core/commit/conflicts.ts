@@ -102,6 +102,45 @@ export const MATRIX: { readonly [mine in Mine]: { readonly [theirs in Theirs]: R
   },
 };
 
+/** Changes of metadata alone. `tag` stands for all changes of refs, `properties` for upgrade too. */
+export type MyChange = 'properties' | 'schema' | 'tag' | 'rollback' | 'expire';
+
+export type ChangeResolution =
+  /** Planned anew on the newer base, whatever happened to it. */
+  | 'plan-again'
+  /** The same, while the snapshot it names is retained, else a conflict. */
+  | 'snapshot-kept'
+  /** Refused, as above. */
+  | 'gone';
+
+const PLANNED_AGAIN: { readonly [theirs in Theirs]: ChangeResolution } = {
+  append: 'plan-again',
+  replace: 'plan-again',
+  delete: 'plan-again',
+  overwrite: 'plan-again',
+  'rewrite-manifests': 'plan-again',
+  expire: 'plan-again',
+  layout: 'plan-again',
+  properties: 'plan-again',
+  refs: 'plan-again',
+  rollback: 'plan-again',
+  drop: 'gone',
+};
+
+/**
+ * A change of metadata is a plan: cheaper to make again than to reconcile. Requirements that came with it (a client's
+ * updates, an expected schema or snapshot) are asked of the newer base, and one that does not hold is a conflict.
+ */
+export const CHANGES_MATRIX: {
+  readonly [mine in MyChange]: { readonly [theirs in Theirs]: ChangeResolution };
+} = {
+  properties: PLANNED_AGAIN,
+  schema: PLANNED_AGAIN,
+  tag: { ...PLANNED_AGAIN, expire: 'snapshot-kept' },
+  rollback: { ...PLANNED_AGAIN, expire: 'snapshot-kept' },
+  expire: PLANNED_AGAIN,
+};
+
 /** What happened between two versions of a table, as far as their metadata tells. */
 export function changesBetween(before: TableMetadata | null, after: TableMetadata | null): Theirs[] {
   if (before === null || after === null) return [];
