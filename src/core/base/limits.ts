@@ -238,9 +238,10 @@ export const BATCH_COLUMN_BYTES_MAX = 64 * 1024 * 1024;
 /** Manifests of one size tier before they are merged upwards: planning stays a few reads, as in the engine. */
 export const MANIFESTS_PER_TIER_MAX = 8;
 
-/** Bytes of manifests that one commit merges. Decoded, their entries take 33 times that (measured with 4, 20 and 100
- * columns): 35 MB. Manifests that are larger already stay apart; they hold thousands of files each. */
+/** Bytes and files of manifests that one commit merges. Decoded, entries take 33 times their bytes (measured with 4, 20 and
+ * 100 columns), and 4 kB at least: 35 MB. Larger manifests stay apart; they hold thousands of files each. */
 export const MANIFEST_MERGE_BYTES_MAX = 1024 * 1024;
+export const MANIFEST_MERGE_FILES_MAX = 8_000;
 
 /** Bytes of small manifests kept in memory between commits, so that merging them reads nothing. */
 export const MANIFESTS_KEPT_BYTES_MAX = 2 * 1024 * 1024;
@@ -297,8 +298,9 @@ export const SNAPSHOTS_PAGE = { default: 100, max: 1_000 } as const;
 export const OPERATION_MANIFESTS_MAX = 1_000;
 export const OPERATION_MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Bytes of manifests whose entries are in memory at once: 33 times that, 50 MB. */
+/** Bytes and files of manifests whose entries are in memory at once: 50 MB, by the measure of merging. */
 export const MANIFEST_HELD_BYTES_MAX = 1.5 * 1024 * 1024;
+export const MANIFEST_HELD_FILES_MAX = 12_000;
 
 /** Size and files at which rewritten entries begin another manifest: two of them can be held. Iceberg's own target is
  * 8 MiB, for readers with more memory. */

@@ -1,6 +1,7 @@
 import { SluiceError } from '../base/errors.ts';
 import {
   MANIFEST_HELD_BYTES_MAX,
+  MANIFEST_HELD_FILES_MAX,
   MANIFEST_TARGET_BYTES,
   MANIFEST_TARGET_FILES,
   OPERATION_MANIFESTS_MAX,
@@ -101,15 +102,17 @@ export function rewriteManifestsNeeds(
 export function groupsToRewrite(metadata: TableMetadata, rows: readonly ManifestFile[]): ManifestFile[][] {
   const groups: ManifestFile[][] = [];
   let bytes = 0;
+  let files = 0;
   for (const specId of new Set(rows.map((row) => row.partitionSpecId))) {
     const group: ManifestFile[] = [];
     const bySize = rows
       .filter((row) => row.partitionSpecId === specId && row.content === 0)
       .sort((a, b) => Number(a.manifestLength - b.manifestLength));
     for (const row of bySize) {
-      const after = bytes + Number(row.manifestLength);
-      if (after > MANIFEST_HELD_BYTES_MAX || group.length >= OPERATION_MANIFESTS_MAX) break;
-      bytes = after;
+      bytes += Number(row.manifestLength);
+      files += row.addedFilesCount + row.existingFilesCount + row.deletedFilesCount;
+      const isFull = bytes > MANIFEST_HELD_BYTES_MAX || files > MANIFEST_HELD_FILES_MAX;
+      if (isFull || group.length >= OPERATION_MANIFESTS_MAX) break;
       group.push(row);
     }
     if (isWorthwhile(metadata, group)) groups.push(group);

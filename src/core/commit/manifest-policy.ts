@@ -1,4 +1,4 @@
-import { MANIFEST_MERGE_BYTES_MAX, MANIFESTS_PER_TIER_MAX } from '../base/limits.ts';
+import { MANIFEST_MERGE_BYTES_MAX, MANIFEST_MERGE_FILES_MAX, MANIFESTS_PER_TIER_MAX } from '../base/limits.ts';
 import type { ManifestFile } from '../iceberg/types.ts';
 
 /** Each tier holds manifests of up to four times the files of the one below. */
@@ -35,8 +35,9 @@ export function manifestsToMerge(carried: readonly ManifestFile[], own: Manifest
 
 /** A manifest of more than half of what a commit merges has nothing of its size to be merged with. */
 function isMergeable(manifest: ManifestFile): boolean {
-  const isSmall = Number(manifest.manifestLength) <= MANIFEST_MERGE_BYTES_MAX / 2;
-  return manifest.content === 0 && liveFiles(manifest) > 0 && isSmall;
+  const { bytes, files } = sizeOf([manifest]);
+  const isSmall = bytes <= MANIFEST_MERGE_BYTES_MAX / 2 && files <= MANIFEST_MERGE_FILES_MAX / 2;
+  return manifest.content === 0 && files > 0 && isSmall;
 }
 
 function overflowing(candidates: readonly ManifestFile[], own: ManifestFile | null): ManifestFile[] {
@@ -48,7 +49,7 @@ function overflowing(candidates: readonly ManifestFile[], own: ManifestFile | nu
     const ownHere = own !== null && tierOf(own) === tier ? 1 : 0;
     const landsHere = merged.length > 0 && tierOfFiles(files) === tier ? 1 : 0;
     if (inTier.length + ownHere + landsHere <= MANIFESTS_PER_TIER_MAX) continue;
-    const fitting = fittingOf(inTier, MANIFEST_MERGE_BYTES_MAX - bytesOf(merged));
+    const fitting = fittingOf(inTier, merged);
     merged.push(...fitting);
     if (fitting.length < inTier.length) break;
     files = merged.reduce((sum, manifest) => sum + liveFiles(manifest), 0);
@@ -56,19 +57,25 @@ function overflowing(candidates: readonly ManifestFile[], own: ManifestFile | nu
   return merged;
 }
 
-/** As many of the oldest as the bytes allow; lists have the newest first. */
-function fittingOf(inTier: readonly ManifestFile[], bytesMax: number): ManifestFile[] {
-  let bytes = 0;
+/** As many of the oldest as fit beside what is merged already; lists have the newest first. */
+function fittingOf(inTier: readonly ManifestFile[], merged: readonly ManifestFile[]): ManifestFile[] {
+  let { bytes, files } = sizeOf(merged);
   let from = inTier.length;
-  while (from > 0 && bytes + Number(inTier[from - 1].manifestLength) <= bytesMax) {
+  while (from > 0) {
+    const next = sizeOf([inTier[from - 1]]);
+    bytes += next.bytes;
+    files += next.files;
+    if (bytes > MANIFEST_MERGE_BYTES_MAX || files > MANIFEST_MERGE_FILES_MAX) break;
     from--;
-    bytes += Number(inTier[from].manifestLength);
   }
   return inTier.slice(from);
 }
 
-function bytesOf(manifests: readonly ManifestFile[]): number {
-  return manifests.reduce((sum, manifest) => sum + Number(manifest.manifestLength), 0);
+function sizeOf(manifests: readonly ManifestFile[]): { bytes: number; files: number } {
+  return {
+    bytes: manifests.reduce((sum, { manifestLength }) => sum + Number(manifestLength), 0),
+    files: manifests.reduce((sum, manifest) => sum + liveFiles(manifest), 0),
+  };
 }
 
 function tierOfFiles(files: number): number {

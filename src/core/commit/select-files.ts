@@ -1,4 +1,9 @@
-import { MANIFEST_HELD_BYTES_MAX, OPERATION_MANIFEST_BYTES_MAX, OPERATION_MANIFESTS_MAX } from '../base/limits.ts';
+import {
+  MANIFEST_HELD_BYTES_MAX,
+  MANIFEST_HELD_FILES_MAX,
+  OPERATION_MANIFEST_BYTES_MAX,
+  OPERATION_MANIFESTS_MAX,
+} from '../base/limits.ts';
 import { DELETED, readManifest } from '../iceberg/manifest-read.ts';
 import { currentSchema } from '../iceberg/metadata.ts';
 import { type Counts, NO_COUNTS } from '../iceberg/summary.ts';
@@ -51,16 +56,22 @@ export function candidateRows(rows: readonly ManifestFile[], matcher: FileMatche
 export function tooMany(rows: readonly ManifestFile[]): Extract<Decision<IcebergBase>, { kind: 'refused' }> | null {
   const sizes = rows.map((row) => Number(row.manifestLength));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const largest = sizes.reduce((most, size) => Math.max(most, size), 0);
   const type = 'too-many-manifests';
-  if (largest > MANIFEST_HELD_BYTES_MAX) {
-    const message = `manifest is too large for this service: bytes=${largest} most=${MANIFEST_HELD_BYTES_MAX}`;
+  const large = rows.find((row) => !isHoldable(row));
+  if (large !== undefined) {
+    const message = `manifest is too large for this service: bytes=${large.manifestLength} path=${large.manifestPath}`;
     return { kind: 'refused', type, message };
   }
   if (rows.length <= OPERATION_MANIFESTS_MAX && bytes <= OPERATION_MANIFEST_BYTES_MAX) return null;
   const most = `most=${OPERATION_MANIFESTS_MAX} of ${OPERATION_MANIFEST_BYTES_MAX} bytes`;
   const message = `operation would read too many manifests, narrow its filter: manifests=${rows.length} bytes=${bytes} ${most}`;
   return { kind: 'refused', type, message };
+}
+
+/** True when a manifest's entries fit in memory. */
+function isHoldable(row: ManifestFile): boolean {
+  const entries = row.addedFilesCount + row.existingFilesCount + row.deletedFilesCount;
+  return Number(row.manifestLength) <= MANIFEST_HELD_BYTES_MAX && entries <= MANIFEST_HELD_FILES_MAX;
 }
 
 /**

@@ -85,12 +85,16 @@ describe('rewrite-manifests', () => {
     const [listed] = table.list();
     const sized = (megabytes: number, files = 100): ManifestFile => ({
       ...listed,
-      manifestLength: BigInt(megabytes * 1024 * 1024),
+      manifestLength: BigInt(Math.round(megabytes * 1024 * 1024)),
       addedFilesCount: files,
     });
     const rows = [sized(1.25), sized(0.125), sized(0.25), sized(0.0625)];
     expect(groupsToRewrite(table.metadata, rows)).toEqual([[rows[3], rows[1], rows[2]]]);
     expect(groupsToRewrite(table.metadata, [sized(5), sized(1)])).toEqual([]);
+    const crowded = [sized(0.1, 9_000), sized(0.01, 2_000), sized(0.02, 900), sized(0.03, 50)];
+    expect(groupsToRewrite(table.metadata, crowded)).toEqual([[crowded[1], crowded[2], crowded[3], crowded[0]]]);
+    const more = [sized(0.1, 9_100), ...crowded.slice(1)];
+    expect(groupsToRewrite(table.metadata, more)).toEqual([crowded.slice(1)]);
   });
 
   test('the next manifest begins at the target of files or of bytes', () => {

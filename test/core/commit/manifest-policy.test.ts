@@ -68,6 +68,12 @@ describe('manifest policy', () => {
     expect(group.reduce((sum, { manifestLength }) => sum + Number(manifestLength), 0)).toBeLessThan(1024 * 1024);
   });
 
+  test('merge: manifests of very many small entries are bounded by their files', () => {
+    const crowded = many(9, 3_000, { manifestLength: 100_000n });
+    expect(manifestsToMerge(crowded, manifest(1))).toEqual([crowded.slice(-2)]);
+    expect(manifestsToMerge(many(9, 5_000), manifest(1))).toEqual([]);
+  });
+
   test('merge: a table of any size keeps few small manifests, and no commit merges more than fits', () => {
     let carried: ManifestFile[] = [];
     let most = 0;
