@@ -104,7 +104,7 @@ export class LedgerApps {
         position + part,
         part,
         part === 0 ? serializeHeader(header) : '',
-        body.slice(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
+        body.subarray(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
       );
     }
     this.#parked.push({ position, parts, header });

@@ -128,7 +128,7 @@ export class LedgerFrames {
         part,
         group.acceptedMs,
         part === 0 ? serializeHeaders(group.frames) : '',
-        body.slice(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
+        body.subarray(part * ROW_BLOB_BYTES_MAX, (part + 1) * ROW_BLOB_BYTES_MAX),
       );
     }
     return { ...group, parts };
