@@ -18,6 +18,7 @@ import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { tableSettings } from '../core/table/properties.ts';
+import { StoreError } from '../store/store.ts';
 import { Admission } from './admission.ts';
 import { Apps } from './apps.ts';
 import { GroupCommit } from './group.ts';
@@ -181,7 +182,9 @@ export class TableWriter {
     }
     // Without a base after a load there is nothing to point at: the store has no version of the table.
     const isGone = this.#isLoaded && this.#table.base === null;
-    if (state.table !== null && state.hintedVersion < state.table.version && !isGone) due.push(0);
+    const isBehind = state.table !== null && state.hintedVersion < state.table.version;
+    // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
+    if (isBehind && !isGone && this.#running === null) due.push(0);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -419,7 +422,7 @@ export class TableWriter {
 
   #record(error: unknown): ErrorRecord {
     return {
-      type: error instanceof SluiceError ? error.type : 'internal',
+      type: error instanceof SluiceError ? error.type : error instanceof StoreError ? 'store-unavailable' : 'internal',
       message: messageOf(error),
       atMs: this.#ports.clock.now(),
     };

@@ -1,4 +1,4 @@
-import { runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, test } from 'vitest';
 import { SqlLedger } from '../../src/object/ledger.ts';
@@ -53,6 +53,23 @@ describe('migrations', () => {
     await runInDurableObject(freshObject(), (_, state) => {
       state.storage.sql.exec('UPDATE schema_version SET version = 99');
       expect(() => migrate(state.storage)).toThrow('ledger was written by a newer build');
+      expect(state.storage.sql.exec('SELECT version FROM schema_version').one()).toEqual({ version: 99 });
+    });
+  });
+
+  test('migrate: an object of an older build answers unavailable, keeps its alarm, and touches nothing', async () => {
+    const stub = freshObject();
+    await runInDurableObject(stub, (_, state) => {
+      state.storage.sql.exec('UPDATE schema_version SET version = 99');
+    });
+    await evictDurableObject(stub);
+    const answered = await stub.ingest();
+    expect(answered).toMatchObject({ ok: false, problem: { kind: 'unavailable', type: 'ledger-newer' } });
+    await stub.wake();
+    await runInDurableObject(stub, async (object, state) => {
+      await object.alarm();
+      expect(await state.storage.getAlarm()).not.toBeNull();
+      await state.storage.deleteAlarm();
       expect(state.storage.sql.exec('SELECT version FROM schema_version').one()).toEqual({ version: 99 });
     });
   });

@@ -1,0 +1,85 @@
+import { hex } from '../core/base/bytes.ts';
+import { SluiceError } from '../core/base/errors.ts';
+import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import { codecs } from '../engine/codecs.ts';
+import { AdminCommits } from '../engine/commit-to-end.ts';
+import { Eraser } from '../engine/eraser.ts';
+import { Expirer } from '../engine/expirer.ts';
+import { OpenTable } from '../engine/open-table.ts';
+import { TableAdmin } from '../engine/table-admin.ts';
+import { TableChanges } from '../engine/table-changes.ts';
+import { TableFiles } from '../engine/table-files.ts';
+import { type LogEvent, TableWriter } from '../engine/table-writer.ts';
+import { systemClock, systemRandom } from '../platform/system.ts';
+import { type Env, settingsOf } from '../settings.ts';
+import { MeteredStore } from '../store/metered.ts';
+import { r2Store } from '../store/r2.ts';
+import { SqlLedger } from './ledger.ts';
+import { CountedMarks } from './marks.ts';
+import { migrate } from './migrate.ts';
+import { Schedule } from './schedule.ts';
+import type { StatusView } from './views.ts';
+
+/** What one incarnation of a table's object is made of: the engine over this object's ledger, bucket and alarm. */
+export class TableParts {
+  readonly ledger: SqlLedger;
+  readonly table: OpenTable;
+  readonly writer: TableWriter;
+  readonly admin: TableAdmin;
+  readonly changes: TableChanges;
+  readonly files: TableFiles;
+  readonly expirer: Expirer;
+  readonly schedule: Schedule;
+  readonly store: MeteredStore;
+  readonly marks = new CountedMarks();
+  readonly startedMs = systemClock.now();
+  readonly found: StatusView['incarnation']['found'];
+
+  /** Throws unavailable `ledger-newer`, and has touched nothing then. */
+  constructor(ctx: DurableObjectState, env: Env) {
+    const name = ctx.id.name?.split('/') ?? [];
+    if (name.length !== 2) throw new Error('a table object is named namespace/table');
+    const { lake } = settingsOf(env);
+    const place = { location: tableLocation(lake, name[0], name[1]), prefix: tableKey(lake, name[0], name[1]) };
+    migrate(ctx.storage);
+    this.ledger = new SqlLedger(ctx.storage, hex(systemRandom.bytes(8)));
+    this.schedule = new Schedule(ctx.storage);
+    this.store = new MeteredStore(r2Store(env.LAKE));
+    const ports = {
+      store: this.store,
+      ledger: this.ledger,
+      clock: systemClock,
+      random: systemRandom,
+      marks: this.marks,
+      ...codecs,
+      arm: (dueMs: number | null) => this.schedule.arm(dueMs),
+      log: (event: LogEvent) => console.log(JSON.stringify(event)),
+    };
+    this.table = new OpenTable(ports, place);
+    this.writer = new TableWriter(ports, this.table);
+    this.admin = new TableAdmin(ports, this.table, this.writer);
+    const commits = new AdminCommits(ports, this.table, this.writer);
+    const eraser = new Eraser(ports, this.table);
+    this.writer.alongside(eraser);
+    this.changes = new TableChanges(ports, this.table, commits);
+    this.files = new TableFiles(ports, this.table, commits);
+    this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    const state = this.ledger.state();
+    this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
+  }
+
+  /** Sets the alarm for what is due. */
+  arm(): void {
+    this.schedule.arm(this.writer.dueMs());
+  }
+}
+
+/** The parts, or why this build cannot have them. */
+export function makeParts(ctx: DurableObjectState, env: Env): TableParts | SluiceError {
+  try {
+    return new TableParts(ctx, env);
+  } catch (error) {
+    if (error instanceof SluiceError) return error;
+    throw error;
+  }
+}
