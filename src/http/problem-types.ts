@@ -126,6 +126,10 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
 
   // The service and its store.
   'bad-settings': { title: 'The configuration of the service is wrong', status: 500 },
+  'object-unavailable': {
+    title: 'The object of the table was restarted or is overloaded; send the batch again under its key or epoch',
+    status: 503,
+  },
   'store-unavailable': { title: 'The object store gave no clear answer' },
   'ledger-newer': { title: 'The ledger was written by newer software' },
   'frame-version-unknown': { title: 'A buffered batch was written by newer software' },

@@ -43,10 +43,24 @@ const RETRY_AFTER_DEFAULT_S = 1;
  */
 export function problemOf(error: unknown): Problem {
   if (!(error instanceof SluiceError)) {
+    if (isObjectFault(error)) {
+      const message = 'the table’s object was restarted or is overloaded; the request may have been carried out';
+      return problem(503, 'object-unavailable', message, {});
+    }
     return problem(500, 'internal', 'the service met an error it did not expect', {});
   }
   const status = PROBLEM_TYPES[error.type]?.status ?? STATUS[error.kind];
   return problem(status, error.type, error.message, error.detail);
+}
+
+/**
+ * The platform's own failures of a call to an object, told by flags and never by text: a deployment or a crash reset it, or
+ * too many calls wait. Whether the call was carried out is not known.
+ */
+function isObjectFault(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { durableObjectReset, retryable, overloaded } = error as Record<string, unknown>;
+  return durableObjectReset === true || retryable === true || overloaded === true;
 }
 
 /** The answer to an error, as a response. */

@@ -95,3 +95,20 @@ describe('problem bodies', () => {
     }
   });
 });
+
+describe('problem: faults of the platform', () => {
+  const flagged = (flags: object) =>
+    Object.assign(new Error('Durable Object reset because its code was updated.'), flags);
+
+  for (const flags of [{ durableObjectReset: true }, { retryable: true }, { overloaded: true }]) {
+    test(`problem: a call that failed with ${Object.keys(flags)} is 503, to be sent again under its key`, () => {
+      const { status, headers, body } = problemOf(flagged(flags));
+      expect([status, body.type]).toEqual([503, 'urn:sluice:problem:object-unavailable']);
+      expect(headers['retry-after']).toBe('1');
+    });
+  }
+
+  test('problem: told by flags, never by text', () => {
+    expect(problemOf(flagged({ remote: true })).status).toBe(500);
+  });
+});
