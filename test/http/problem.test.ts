@@ -5,7 +5,7 @@ import { conflict, corrupt, invalid, rejected, unavailable, unknown } from '../.
 import { problemOf, problemResponse } from '../../src/http/problem.ts';
 import { PROBLEM_TYPES } from '../../src/http/problem-types.ts';
 
-const SRC = new URL('../../src', import.meta.url).pathname;
+const SRC = join(import.meta.dirname, '../../src');
 
 /** Slugs given to the makers of errors, or to a `SluiceError`, anywhere in the source. */
 function slugsInSource(): Map<string, string> {
@@ -101,14 +101,14 @@ describe('problem: faults of the platform', () => {
     Object.assign(new Error('Durable Object reset because its code was updated.'), flags);
 
   for (const flags of [{ durableObjectReset: true }, { retryable: true }, { overloaded: true }]) {
-    test(`problem: a call that failed with ${Object.keys(flags)} is 503, to be sent again under its key`, () => {
+    it(`problem: a call that failed with ${Object.keys(flags)} is 503, to be sent again under its key`, () => {
       const { status, headers, body } = problemOf(flagged(flags));
       expect([status, body.type]).toEqual([503, 'urn:sluice:problem:object-unavailable']);
       expect(headers['retry-after']).toBe('1');
     });
   }
 
-  test('problem: told by flags, never by text', () => {
+  it('problem: told by flags, never by text', () => {
     expect(problemOf(flagged({ remote: true })).status).toBe(500);
   });
 });
