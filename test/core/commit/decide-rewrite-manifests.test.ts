@@ -91,10 +91,10 @@ describe('rewrite-manifests', () => {
     const rows = [sized(1.25), sized(0.125), sized(0.25), sized(0.0625)];
     expect(groupsToRewrite(table.metadata, rows)).toEqual([[rows[3], rows[1], rows[2]]]);
     expect(groupsToRewrite(table.metadata, [sized(5), sized(1)])).toEqual([]);
-    const crowded = [sized(0.1, 9_000), sized(0.01, 2_000), sized(0.02, 900), sized(0.03, 50)];
-    expect(groupsToRewrite(table.metadata, crowded)).toEqual([[crowded[1], crowded[2], crowded[3], crowded[0]]]);
-    const more = [sized(0.1, 9_100), ...crowded.slice(1)];
-    expect(groupsToRewrite(table.metadata, more)).toEqual([crowded.slice(1)]);
+    const small = [1, 2, 3, 4].map((size) => sized(size / 100, 500));
+    const crowded = sized(0.1, 10_000);
+    expect(groupsToRewrite(table.metadata, [crowded, ...small])).toEqual([[...small, crowded]]);
+    expect(groupsToRewrite(table.metadata, [{ ...crowded, addedFilesCount: 10_001 }, ...small])).toEqual([small]);
   });
 
   test('the next manifest begins at the target of files or of bytes', () => {
