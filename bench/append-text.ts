@@ -54,10 +54,11 @@ export function appendText(report: AppendReport): string {
       'buffers',
       'heap and buffers',
       'at',
+      'second append',
       'RSS growth',
     ),
-    row(...Array.from({ length: 9 }, () => '---:')),
-    ...report.sizes.map(({ rows, memory: { idle, peak, peakBytes, residentGrowthBytes } }) =>
+    row(...Array.from({ length: 10 }, () => '---:')),
+    ...report.sizes.map(({ rows, memory: { idle, peak, peakBytes, againPeakBytes, residentGrowthBytes } }) =>
       row(
         rows,
         mb(idle.total),
@@ -67,6 +68,7 @@ export function appendText(report: AppendReport): string {
         mb(peak.buffers),
         mb(peakBytes),
         peak.at,
+        mb(againPeakBytes),
         mb(residentGrowthBytes),
       ),
     ),
