@@ -403,6 +403,21 @@ describe('lost answers: each change is made once, and its own repetition is no c
     }
   }
 
+  test('unknown: once a write may have happened, a store that then fails does not make it "try again as it is"', async () => {
+    const { service, world } = scenario;
+    const late = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'late');
+    const changed = service.changes.properties({ owner: 'ops' }, []);
+    changed.catch(() => undefined);
+    await world.clock.idle();
+    await late.reached;
+    const down = service.store.faults.always('*', null, 'unreadable');
+    await expect(world.clock.until(changed)).rejects.toMatchObject({ kind: 'unknown', type: 'commit-unknown' });
+    down.clear();
+    await late.land();
+    const again = await run(service.changes.properties({ owner: 'ops' }, []));
+    expect(again).toMatchObject({ changed: false, base: { version: 2 } });
+  });
+
   test('changes: a bounded number of ids is remembered, newest first', async () => {
     const { changes } = scenario.service;
     for (let round = 0; round < 20; round++)
