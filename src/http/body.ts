@@ -1,11 +1,11 @@
 import { assert } from '../core/base/assert.ts';
 import { invalid } from '../core/base/errors.ts';
 import { BODY_BYTES_MAX, BODY_WINDOW_BYTES, LINE_BYTES_MAX } from '../core/base/limits.ts';
-import { gunzip } from '../platform/gunzip.ts';
 import { incrementalSha256 } from '../platform/hash.ts';
+import { CODINGS, type Coding, inflate } from '../platform/inflate.ts';
 
 export interface BodyOptions {
-  /** The header `Content-Encoding`: absent, `identity` or `gzip`. */
+  /** The header `Content-Encoding`: absent, `identity`, `gzip`, `deflate` or `zstd`; one, not several. */
   contentEncoding: string | null;
   /** Inflated bytes that are taken; more is `body-too-large`. */
   bytesMax?: number;
@@ -22,9 +22,9 @@ export interface BodyFacts {
 
 /**
  * Takes the bytes of a window from its start and says how many; the rest is given again with more behind it. `last` is
- * true once, in the last call, which takes everything.
+ * true once, in the last call, which takes everything. Reading goes on when a promise is kept.
  */
-export type TakeWindow = (bytes: Uint8Array, last: boolean) => number;
+export type TakeWindow = (bytes: Uint8Array, last: boolean) => number | Promise<number>;
 
 /**
  * Reads a request body window by window, never whole, and inflates it on the way. The window is a view that is only
@@ -33,20 +33,15 @@ export type TakeWindow = (bytes: Uint8Array, last: boolean) => number;
  * A taker that cannot take anything yet is given more: twice as much each time, up to `LINE_BYTES_MAX` and a window;
  * from there it must take or throw.
  *
- * Throws `invalid`: `unsupported-encoding`, `body-too-large`, `malformed-gzip`, `body-interrupted`, and what `take` throws.
- * The body is cancelled then.
+ * Throws `invalid`: `unsupported-encoding`, `body-too-large`, `body-interrupted`, what `inflate` throws and what `take`
+ * throws. The body is cancelled then.
  */
 export async function readWindows(
   body: ReadableStream<Uint8Array> | null,
   { contentEncoding, bytesMax = BODY_BYTES_MAX, windowBytes = BODY_WINDOW_BYTES }: BodyOptions,
   take: TakeWindow,
 ): Promise<BodyFacts> {
-  const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
-  if (encoding !== 'identity' && encoding !== '' && encoding !== 'gzip') {
-    throw invalid('unsupported-encoding', `content-encoding must be gzip or identity: ${encoding}`, {
-      supported: ['gzip', 'identity'],
-    });
-  }
+  const coding = codingOf(contentEncoding);
   const sent = body === null ? nothing() : chunksOf(body);
   const hash = incrementalSha256();
   let bytes = 0;
@@ -56,17 +51,18 @@ export async function readWindows(
   let wanted = Math.max(windowBytes, 3);
   let started = false;
 
-  function handOn(last: boolean): void {
+  async function handOn(last: boolean): Promise<void> {
     const from = started ? 0 : byteOrderMark(buffer, held);
     started = true;
-    const taken = from + take(buffer.subarray(from, held), last);
+    const took = take(buffer.subarray(from, held), last);
+    const taken = from + (typeof took === 'number' ? took : await took);
     assert(taken <= held && (!last || taken === held), 'the last window is taken whole');
     buffer.copyWithin(0, taken, held);
     held -= taken;
     wanted = held + Math.max(windowBytes, Math.min(held, LINE_BYTES_MAX + windowBytes - held));
   }
 
-  for await (const chunk of encoding === 'gzip' ? gunzip(sent) : sent) {
+  for await (const chunk of coding === null ? sent : inflate(atMost(sent, bytesMax), coding)) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw invalid('body-too-large', `body is larger than ${bytesMax} bytes`, { bytesMax });
     hash.update(chunk);
@@ -77,10 +73,37 @@ export async function readWindows(
     }
     buffer.set(chunk, held);
     held += chunk.length;
-    if (held >= wanted) handOn(false);
+    if (held >= wanted) await handOn(false);
   }
-  handOn(true);
+  await handOn(true);
   return { bytes, digest: hash.finish() };
+}
+
+/** What a `Content-Encoding` names; null for none. Several in a row would multiply what a small body inflates to. */
+function codingOf(header: string | null): Coding | null {
+  const name = (header ?? 'identity').trim().toLowerCase();
+  if (name === 'identity' || name === '') return null;
+  const coding = CODINGS.find((known) => known === name);
+  if (coding !== undefined) return coding;
+  const supported = [...CODINGS, 'identity'];
+  throw invalid('unsupported-encoding', `content-encoding must be one of ${supported.join(', ')}: ${name}`, {
+    supported,
+  });
+}
+
+/**
+ * Ends a compressed body that is larger than what it may inflate to, and than what packing can add to bytes that do not
+ * pack: of empty blocks a stream can have any number.
+ */
+async function* atMost(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const most = bytesMax + Math.ceil(bytesMax / 64) + 1024;
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > most)
+      throw invalid('body-too-large', `body is larger than ${most} bytes before it is inflated`, { bytesMax });
+    yield chunk;
+  }
 }
 
 function byteOrderMark(buffer: Uint8Array, length: number): number {

@@ -26,6 +26,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'malformed-json': { title: 'The text is not JSON' },
   'malformed-utf8': { title: 'The text is not UTF-8' },
   'malformed-gzip': { title: 'The body is not whole gzip' },
+  'malformed-deflate': { title: 'The body is not one whole deflate stream' },
+  'malformed-zstd': { title: 'The body is not whole zstd' },
   'truncated-body': { title: 'The body ends too early; nothing of it was taken' },
   'trailing-data': { title: 'The body goes on behind its end' },
   'body-interrupted': { title: 'The connection ended before the body was whole' },

@@ -1,3 +1,4 @@
+import { deflateRawSync, deflateSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hex, utf8 } from '../../src/core/base/bytes.ts';
@@ -135,6 +136,17 @@ describe('bounds', () => {
     expect(await refusal(send(SCHEMA, gzip(THREE), { encoding: 'gzip', ...over }))).toMatchObject({
       type: 'body-too-large',
     });
+    const zstd = new Uint8Array(zstdCompressSync(THREE));
+    expect((await send(SCHEMA, zstd, { encoding: 'zstd', ...exact })).rowsRead).toBe(3);
+    expect(await refusal(send(SCHEMA, zstd, { encoding: 'zstd', ...over }))).toMatchObject({ type: 'body-too-large' });
+  });
+
+  it('B075: a compressed body is bounded before it is inflated too, for empty blocks inflate to nothing', async () => {
+    const empty = gzip('');
+    const body = new Uint8Array(Buffer.concat(Array.from({ length: 500 }, () => empty)));
+    expect(await refusal(send(SCHEMA, body, { encoding: 'gzip', options: { bytesMax: 1000 } }))).toMatchObject({
+      type: 'body-too-large',
+    });
   });
 
   it('B075: a small body that inflates to a huge one is refused before it is read to its end', async () => {
@@ -178,10 +190,18 @@ describe('headers', () => {
     expect(await refusal(send(SCHEMA, THREE, { type }))).toMatchObject({ type: 'unsupported-media-type' });
   });
 
-  it('content encodings other than gzip and identity are refused', async () => {
-    expect((await send(SCHEMA, THREE, { encoding: 'identity' })).rowsRead).toBe(3);
-    expect((await send(SCHEMA, gzip(THREE), { encoding: 'GZIP' })).rowsRead).toBe(3);
-    for (const encoding of ['br', 'gzip, gzip', 'zstd']) {
+  it('content encodings are gzip, deflate, zstd and identity; others, and several, are refused', async () => {
+    const bodies = {
+      identity: bytesOf(THREE),
+      GZIP: gzip(THREE),
+      deflate: new Uint8Array(deflateSync(THREE)),
+      ' Deflate ': new Uint8Array(deflateRawSync(THREE)),
+      zstd: new Uint8Array(zstdCompressSync(THREE)),
+    };
+    for (const [encoding, body] of Object.entries(bodies)) {
+      expect(tableOf(await send(SCHEMA, body, { encoding })), encoding).toEqual(THREE_ROWS);
+    }
+    for (const encoding of ['br', 'gzip, gzip', 'gzip,zstd', 'x-gzip', 'constructor']) {
       expect(await refusal(send(SCHEMA, THREE, { encoding }))).toMatchObject({ type: 'unsupported-encoding' });
     }
   });

@@ -36,8 +36,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   platform: {
     folders: ['core/base'],
     packages: ['node:zlib', 'node:crypto'],
-    // Waits for the inflater's buffer to drain.
-    special: { 'gunzip.ts': ['node:events'] },
   },
   store: { folders: ['core/base'], special: { 'r2.ts': ['@cloudflare/workers-types'] } },
   engine: {

@@ -315,3 +315,19 @@ export const LEFT_OUT_RUNS_MAX = 64;
 
 /** Waits for a fresh look at the table before a batch is called a duplicate; then the question is asked again. */
 export const ADMIT_LOOKS_MAX = 2;
+
+/** Window of a zstd body: 8 MiB, the most that HTTP lets a frame ask for (RFC 9659). It is memory of the decompressor. */
+export const ZSTD_WINDOW_LOG_MAX = 23;
+
+/** Frames of one zstd body. Each is a write of its own; compressors make one, parallel ones one for some megabytes. */
+export const ZSTD_FRAMES_MAX = 1_024;
+
+/** Types inside each other in a body of columns, and fields of its schema, inner ones included: far beyond any table. */
+export const FOREIGN_DEPTH_MAX = 64;
+export const ARROW_FIELDS_MAX = 10_000;
+
+/** Messages of one Arrow body. A row takes at least one batch, and writers put thousands into each: 65,536 is usual. */
+export const ARROW_MESSAGES_MAX = 10_000;
+
+/** Elements of one list column of a body, all rows together: nulls and empty structs in lists take no byte of it. */
+export const FOREIGN_ELEMENTS_MAX = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { readWindows } from '../../../src/http/body.ts';
 
@@ -55,5 +55,25 @@ describe('bodies in the runtime', () => {
   it('B075: a small body that inflates to a huge one is refused', async () => {
     const bomb = new Uint8Array(gzipSync('\n'.repeat(20_000_000)));
     await expect(linesOf(new Response(bomb).body!, 'gzip', 100_000)).rejects.toMatchObject({ type: 'body-too-large' });
+  });
+
+  it('deflate, with and without the zlib header, and several frames of zstd are inflated', async () => {
+    const text = `${LINES.join('\n')}\n`;
+    const half = text.indexOf('\n', text.length / 2) + 1;
+    const bodies: [string, Uint8Array][] = [
+      ['deflate', new Uint8Array(deflateSync(text))],
+      ['deflate', new Uint8Array(deflateRawSync(text))],
+      ['zstd', new Uint8Array(zstdCompressSync(text))],
+      ['zstd', new Uint8Array([...zstdCompressSync(text.slice(0, half)), ...zstdCompressSync(text.slice(half))])],
+    ];
+    for (const [coding, body] of bodies) {
+      for (const cut of [0, 1, 4, body.length >> 1, body.length - 1]) {
+        expect((await linesOf(streamed(body.slice(0, cut), body.slice(cut)), coding)).lines).toEqual(LINES);
+      }
+      for (const bad of [body.slice(0, -1), new Uint8Array([...body, 0]), new Uint8Array(0)]) {
+        await expect(linesOf(new Response(bad).body!, coding)).rejects.toMatchObject({ type: `malformed-${coding}` });
+      }
+      await expect(linesOf(new Response(body).body!, coding, 1000)).rejects.toMatchObject({ type: 'body-too-large' });
+    }
   });
 });
