@@ -54,9 +54,9 @@ export function decideReplace(
   if (refusal !== null) return refusal;
   const known = seenOf(context, base, seen);
   const selected = select(context, operation, base, seen);
-  if (selected.removed.files !== inputs.length) {
-    const gone = inputs.filter(({ path }) => !selected.live.has(path));
-    const message = `files to be replaced are not live any more: count=${gone.length} first=${gone[0]?.path}`;
+  const gone = inputs.filter(({ path }) => !selected.live.has(path));
+  if (gone.length > 0) {
+    const message = `files to be replaced are not live any more: count=${gone.length} first=${gone[0].path}`;
     return { kind: 'conflict', type: 'inputs-gone', message };
   }
   if (selected.unnumbered !== null) return unnumberedRefusal(selected.unnumbered);
