@@ -41,7 +41,11 @@ export class Apps {
     return { app, committed, accepted: waiting, parked, retiring };
   }
 
-  /** Gives the refused epoch up: it counts as committed without its rows, and those behind it follow. */
+  /**
+   * Gives the refused epoch up: it counts as committed without its rows, and those behind it follow.
+   *
+   * @throws conflict `app-not-parked`; `app-busy` while batches of it wait that the next flush will put behind it
+   */
   skip(app: string, epoch: bigint): number {
     return this.#goOn(
       app,
@@ -52,7 +56,7 @@ export class Apps {
     );
   }
 
-  /** Puts another batch in the place of the refused one. */
+  /** Puts another batch in the place of the refused one. @throws as `skip` */
   replace(app: string, epoch: bigint, frame: NewFrame): number {
     const replacement = { ...frame, producer: { app, epoch, sparse: true } };
     return this.#goOn(app, epoch, replacement, 'epoch-replaced', 'epoch was sent again with another body');
@@ -77,7 +81,7 @@ export class Apps {
 
   #goOn(app: string, epoch: bigint, replacement: NewFrame, type: string, message: string): number {
     const { ledger, clock } = this.#ports;
-    const { parked } = ledger.app(app);
+    const { parked, waiting } = ledger.app(app);
     if (parked === null) throw conflict('app-not-parked', `app is not held up: ${app}`, { app });
     if (parked.epoch !== epoch) {
       throw conflict('app-not-parked', `app is held up by another epoch: app=${app} epoch=${parked.epoch}`, {
@@ -85,6 +89,8 @@ export class Apps {
         epoch: parked.epoch.toString(),
       });
     }
+    // Taken before the refusal was known: the next flush puts them behind it. Let go now, they would come before it.
+    if (waiting !== null) throw conflict('app-busy', `app has batches that wait for their commit: ${app}`, { app });
     const verdict: Settlement = { outcome: 'refused', type, message, atMs: clock.now() };
     const sequence = ledger.unpark(app, replacement, verdict, clock.now());
     this.#onChange();

@@ -93,6 +93,7 @@ export class AdminCommits {
     }
     // The pointer follows; when it cannot now, the writer's next run moves it.
     await this.#writer.run();
+    await this.#writer.pointed();
     return { ...result, base };
   }
 }

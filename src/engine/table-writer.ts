@@ -73,6 +73,7 @@ export class TableWriter {
   #checked: Promise<void> | null = null;
   #isLoaded = false;
   #running: Promise<void> | null = null;
+  #pointing: Promise<void> | null = null;
   #loadFailures = 0;
   #retryLoadMs = 0;
   #prunedMs = 0;
@@ -146,6 +147,8 @@ export class TableWriter {
       if (open !== null && open.failures > failuresBefore) return { state, error: state.lastError };
       if (state.buffer.frames === 0 || this.#oldestSequence() > until) break;
     }
+    // Who flushes wants to read: readers that go by the pointer see it too.
+    await this.pointed();
     return { state: ledger.state(), error: null };
   }
 
@@ -158,6 +161,11 @@ export class TableWriter {
         this.#arm();
       });
     return this.#running;
+  }
+
+  /** Resolves when the pointer is not being moved (any more). Never throws. */
+  async pointed(): Promise<void> {
+    await this.#pointing;
   }
 
   /** Work to be done in the writer's runs, behind the flushes, when it is due. */
@@ -184,7 +192,8 @@ export class TableWriter {
     const isGone = this.#isLoaded && this.#table.base === null;
     const isBehind = state.table !== null && state.hintedVersion < state.table.version;
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
-    if (isBehind && !isGone && this.#running === null) due.push(0);
+    const isMoving = this.#running !== null || this.#pointing !== null;
+    if (isBehind && !isGone && !isMoving) due.push(0);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -338,7 +347,7 @@ export class TableWriter {
         if (!this.#seal(state)) break;
       }
       this.#forced = false;
-      await this.#point();
+      this.#point();
       for (const chore of this.#chores) {
         const choreMs = chore.dueMs();
         if (choreMs !== null && choreMs <= clock.now()) await chore.run();
@@ -406,11 +415,28 @@ export class TableWriter {
     return { outcome: 'refused', type, message, atMs: this.#ports.clock.now() };
   }
 
-  async #point(): Promise<void> {
-    const { ledger } = this.#ports;
+  /**
+   * Starts moving the pointer, unless it is being moved: the store takes one write a second to it, and no flush waits for
+   * that. What fails is tried again by the run that is due then.
+   */
+  #point(): void {
+    const { ledger, clock } = this.#ports;
     const state = ledger.state();
-    if (state.table === null || state.hintedVersion >= state.table.version) return;
-    ledger.hinted(await this.#table.point());
+    if (this.#pointing !== null || state.table === null || state.hintedVersion >= state.table.version) return;
+    this.#pointing = this.#table
+      .point()
+      .then((version) => ledger.hinted(version))
+      .catch((error) => {
+        const record = this.#record(error);
+        this.#loadFailures++;
+        this.#retryLoadMs = clock.now() + retryWaitMs(this.#loadFailures);
+        this.#lastRunError = record;
+        this.#log('pointer-failed', record);
+      })
+      .finally(() => {
+        this.#pointing = null;
+        this.#arm();
+      });
   }
 
   #prune(): void {

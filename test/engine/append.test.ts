@@ -220,6 +220,25 @@ describe('append: backpressure', () => {
 });
 
 describe('pointer', () => {
+  test('pointer: a flush does not wait for the one before to move it', async () => {
+    const { service, world } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    await service.drain();
+    const held = service.store.faults.next('putIf', /version-hint/, 'slow');
+    for (let flush = 0; flush < 2; flush++) {
+      await acknowledge(scenario, [uniqueRow()]);
+      world.clock.advance(20_000);
+      await world.clock.until(service.writer.run());
+    }
+    await world.clock.until(held.reached);
+    expect(service.table.base?.version).toBe(4);
+    expect(service.writer.dueMs()).toBeNull();
+    held.release();
+    await service.drain();
+    await world.clock.until(service.writer.pointed());
+    await expectExactlyOnce(scenario);
+  });
+
   test('pointer: digits without a newline, never backwards, and moved past versions of others', async () => {
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);

@@ -167,6 +167,7 @@ export class Service {
       if (due === null) return;
       if (due > this.#clock.now()) this.#clock.advance(due - this.#clock.now());
       await this.#clock.until(this.writer.run());
+      await this.#clock.until(this.writer.pointed());
     }
     throw new Error('work is still due after many runs');
   }
