@@ -224,6 +224,31 @@ describe('epochs: parked apps', () => {
     await expectExactlyOnce(scenario);
   });
 
+  test('skip: not while a batch waits that was taken before the refusal was known; it would come first', async () => {
+    const { service, world } = scenario;
+    await world.clock.until(service.writer.check());
+    const uuid = service.table.base?.metadata['table-uuid'] ?? '';
+    const broken = { ...service.frame([uniqueRow('a')]), producer: dense('a', 1n) };
+    await world.clock.until(service.writer.append({ ...broken, body: broken.body.slice(0, -2) }, uuid, 0));
+    await send(dense('a', 2n));
+    // The commit that leaves them out is under way when the third comes.
+    await send(dense('b', 1n));
+    const held = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'slow');
+    world.clock.advance(20_000);
+    const run = service.writer.run();
+    await world.clock.until(held.reached);
+    const third = await send(dense('a', 3n));
+    held.release();
+    await world.clock.until(run);
+    expect(() => service.writer.apps.skip('a', 1n)).toThrow('wait for their commit');
+    await service.drain();
+    expect(scenario.ledger.receipt(third.sequence)).toMatchObject({ state: 'parked', type: 'app-parked' });
+    service.writer.apps.skip('a', 1n);
+    await service.drain();
+    expect(watermark('a')).toBe(3n);
+    await expectExactlyOnce(scenario);
+  });
+
   test('replace: another body takes the epoch, and a crash in between changes nothing', async () => {
     await park();
     const row = uniqueRow('a');
