@@ -4,7 +4,10 @@ export interface Batch {
   id: number;
   /** The numbers of its rows. */
   rows: number[];
-  object: string;
+  /** App whose epoch it is; null: it has none. */
+  app: string | null;
+  /** Its columns cannot be read: it must never be in a table. */
+  isDamaged: boolean;
   batchId: string | null;
   /**
    * Tables it was sent to, each with the life of the ledger that may have taken it: more than one life of one table only
@@ -12,7 +15,7 @@ export interface Batch {
    */
   lives: Set<string>;
   /** What binds the service: its receipt must be there, and what it says must be so. Null: nothing does (any more). */
-  promise: { sequence: number; ledgerId: string; uuid: string } | null;
+  promise: { object: string; sequence: number; ledgerId: string; uuid: string } | null;
   /** Seen in the table at the last check. */
   present: boolean;
   /** Why it may be absent although it had been there. */
@@ -38,13 +41,14 @@ export class Model {
   #row = 0;
   #foreignRow = 1_000_000;
 
-  newBatch(object: string, count: number, withId: boolean): Batch {
+  newBatch(count: number, withId: boolean): Batch {
     const id = this.batches.length;
     const rows = Array.from({ length: count }, () => ++this.#row);
     const batch: Batch = {
       id,
       rows,
-      object,
+      app: null,
+      isDamaged: false,
       batchId: withId ? `b-${id}` : null,
       lives: new Set(),
       promise: null,
@@ -67,7 +71,7 @@ export class Model {
   /** The ledger lost what it promised, from the sequence `after` on. */
   release(object: string, after: number): void {
     for (const batch of this.batches) {
-      if (batch.object === object && batch.promise !== null && batch.promise.sequence > after) batch.promise = null;
+      if (batch.promise?.object === object && batch.promise.sequence > after) batch.promise = null;
     }
   }
 }

@@ -1,5 +1,6 @@
 import { storeBucket } from '../oracle/bucket.ts';
 import { validateTable } from '../oracle/validator.ts';
+import { AppProducerActor } from './actors/app-producer.ts';
 import { ChaosActor } from './actors/chaos.ts';
 import { EngineActor } from './actors/engine.ts';
 import { OperatorActor } from './actors/operator.ts';
@@ -46,6 +47,9 @@ export async function runSeed(seed: number, options: RunOptions = {}): Promise<R
   for (let i = 0; i < swarm.producers; i++) {
     actors.push(new ProducerActor(world, world.objects[i % world.objects.length], `producer${i}`));
   }
+  for (let i = 0; i < swarm.apps; i++) {
+    actors.push(new AppProducerActor(world, world.objects[i % world.objects.length], `source${i}`));
+  }
   options.prepare?.(world);
   try {
     for (const actor of actors) actor.start();
@@ -78,9 +82,19 @@ async function comeToRest(world: SimWorld): Promise<void> {
   const endMs = scheduler.now() + REST_MS;
   for (const { incarnations } of objects) for (const { store } of incarnations) store.faults.stop();
   while (world.violations.length === 0 && scheduler.steps < steps && scheduler.now() < endMs) {
-    for (const object of objects) object.running();
+    for (const object of objects) letGo(object);
     if (isAtRest(world)) return;
     if (!(await world.step())) return;
+  }
+}
+
+/** Whoever owns a held-up app gives its refused epoch up. */
+function letGo(object: SimObject): void {
+  const { writer, table } = object.running();
+  if (table.base === null) return;
+  for (const app of object.ledger.heldApps()) {
+    const { parked, waiting } = object.ledger.app(app);
+    if (parked !== null && waiting === null) writer.apps.skip(app, parked.epoch);
   }
 }
 

@@ -26,6 +26,10 @@ export interface Swarm {
   restoreMs: number;
   second: boolean;
   producers: number;
+  /** Producers that keep their progress in the table. */
+  apps: number;
+  /** Chance that a batch of theirs is damaged. */
+  damaged: number;
   thinkMs: number;
   batchIds: number;
   replay: number;
@@ -52,6 +56,8 @@ export function calm(): Swarm {
     restoreMs: 0,
     second: false,
     producers: 1,
+    apps: 0,
+    damaged: 0,
     thinkMs: 700,
     batchIds: 0.5,
     replay: 0,
@@ -94,6 +100,8 @@ export function swarmOf(seed: number): Swarm {
   swarm.restoreMs = some(0.7, 10_000, 90_000);
   swarm.second = rng.chance(0.5);
   swarm.producers = rng.between(1, 4);
+  swarm.apps = rng.pick([0, 1, 1, 2, 3]);
+  swarm.damaged = some(0.6, 0.02, 0.2);
   swarm.thinkMs = some(0, 150, 2_500);
   swarm.batchIds = rng.pick([0, 0.5, 1]);
   swarm.replay = some(0.4, 0.02, 0.3);

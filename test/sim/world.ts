@@ -59,6 +59,8 @@ export class SimWorld {
   readonly attempts: Attempt[] = [];
   /** Apps that left by command: their watermark may vanish. */
   readonly retired = new Set<string>();
+  /** Apps whose progress a foreign writer has cut off from the table, and how often. */
+  readonly forgotten = new Map<string, number>();
   /** Faults and long waits are over. */
   isCalm = false;
   /** The foreign writer is deleting the whole folder. */

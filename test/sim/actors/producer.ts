@@ -40,7 +40,7 @@ export class ProducerActor implements Owner {
       if (batch.batchId !== null) this.#send(batch, 1);
       return;
     }
-    const batch = model.newBatch(this.#object.name, this.#rng.between(1, 4), this.#rng.chance(swarm.batchIds));
+    const batch = model.newBatch(this.#rng.between(1, 4), this.#rng.chance(swarm.batchIds));
     this.#sent.push(batch);
     this.#send(batch, batch.batchId === null ? 1 : 6);
   }
@@ -74,9 +74,7 @@ export class ProducerActor implements Owner {
   }
 
   async #append(incarnation: Incarnation, batch: Batch, life: number) {
-    await incarnation.writer.check();
-    const metadata = incarnation.table.base?.metadata;
-    if (metadata === undefined) throw new Error('there is no table');
+    const { metadata } = await incarnation.writer.live();
     const uuid = metadata['table-uuid'];
     // From here on it may be in the ledger, whatever the answer.
     if (batch.promise?.uuid !== uuid) batch.lives.add(`${uuid} ${life}`);
@@ -85,7 +83,7 @@ export class ProducerActor implements Owner {
     const { sequence, receipt, state, duplicate } = await incarnation.writer.append(frame, uuid, waitMs);
     // Told that an earlier try was refused: that is an answer, and promises nothing.
     if (duplicate && state.state === 'refused') return null;
-    return { sequence, ledgerId: receipt.slice(0, receipt.indexOf('-')), uuid };
+    return { object: this.#object.name, sequence, ledgerId: receipt.slice(0, receipt.indexOf('-')), uuid };
   }
 }
 

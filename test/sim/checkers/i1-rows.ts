@@ -1,4 +1,4 @@
-import { livesIn } from '../model.ts';
+import { type Batch, livesIn } from '../model.ts';
 import { FOREIGN_FROM, rowOf } from '../rows.ts';
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
@@ -27,9 +27,10 @@ export class RowsChecker implements Checker {
     const changed = uuid !== this.#uuid;
     const rolledBack = raw !== null && !changed && this.#rolledBack(raw);
     for (const batch of model.batches) {
-      const count = this.#countOf(batch.rows, counts, `batch ${batch.id} of ${batch.object}`);
+      const count = this.#countOf(batch.rows, counts, `batch ${batch.id}`);
       const lives = livesIn(batch, uuid);
-      if (count > Math.max(1, lives)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
+      if (count > 0 && batch.isDamaged) this.#violate(`batch ${batch.id} is damaged and in the table`);
+      if (count > this.#most(batch, lives)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
       if (count > 0 && lives === 0) this.#violate(`batch ${batch.id} is in a table it was not sent to`);
       if (batch.present && count === 0) {
         if (changed) batch.excuse = 'its table went';
@@ -55,15 +56,20 @@ export class RowsChecker implements Checker {
     this.#snapshot = raw === null ? null : (currentOf(raw)?.['snapshot-id'] ?? null);
   }
 
+  /** An epoch comes once, whatever becomes of ledgers, unless the table itself has forgotten the app. */
+  #most({ app }: Batch, lives: number): number {
+    return app === null ? Math.max(1, lives) : 1 + (this.#world.forgotten.get(app) ?? 0);
+  }
+
   /** What was promised about a batch, held against the ledger's receipt and the table. */
-  #kept(batch: SimWorld['model']['batches'][number], count: number, uuid: string): void {
+  #kept(batch: Batch, count: number, uuid: string): void {
     if (batch.promise === null) return;
     const { history, objects } = this.#world;
-    const object = objects.find(({ name }) => name === batch.object);
+    const { sequence, object: name } = batch.promise;
+    const object = objects.find((other) => other.name === name);
     if (object === undefined) return;
-    const { sequence } = batch.promise;
     const receipt = object.ledger.receipt(sequence);
-    const what = `batch ${batch.id} of ${batch.object} (sequence ${sequence})`;
+    const what = `batch ${batch.id} of ${name} (sequence ${sequence})`;
     if (receipt === null) {
       this.#violate(`${what} was accepted and nobody knows of it`);
       return;
@@ -71,13 +77,15 @@ export class RowsChecker implements Checker {
     const isHere = batch.promise.uuid === uuid;
     switch (receipt.state) {
       case 'buffered':
+      case 'parked':
         return;
       case 'committed':
         if (isHere && count === 0 && batch.excuse === null)
           this.#violate(`${what} is called committed and is not there`);
         return;
       case 'refused':
-        if (isHere && count > 0 && livesIn(batch, uuid) === 1) this.#violate(`${what} is called refused and is there`);
+        if (isHere && count > 0 && batch.app === null && livesIn(batch, uuid) === 1)
+          this.#violate(`${what} is called refused and is there`);
         if (receipt.type.startsWith('table-') && !history.gone.has(batch.promise.uuid)) {
           this.#violate(`${what} was refused as ${receipt.type}, and its table is still there`);
         }

@@ -16,7 +16,10 @@ export class ProgressChecker implements Checker {
 
   onVersion(arrival: Arrival, { raw, key, by }: SeenVersion, before: SeenVersion | null): void {
     // A foreign writer may cut the carrying ancestor off; what it leaves is what the service can know from then on.
-    if (by === 'engine') return;
+    if (by === 'engine') {
+      this.#forget(raw, before);
+      return;
+    }
     if (arrival !== 'extends' || before === null || raw['table-uuid'] !== before.raw['table-uuid']) return;
     const now = currentOf(raw);
     const was = currentOf(before.raw);
@@ -34,6 +37,19 @@ export class ProgressChecker implements Checker {
       return;
     }
     this.#compare(key, by, expected, progressOf(raw));
+  }
+
+  /** From here on the table cannot tell what these apps have committed: a replay of theirs may come twice. */
+  #forget(raw: RawMetadata, before: SeenVersion | null): void {
+    if (before === null || raw['table-uuid'] !== before.raw['table-uuid']) return;
+    const { forgotten } = this.#world;
+    const after = progressOf(raw);
+    const head = currentOf(raw);
+    const isSameLine = head !== null && head['snapshot-id'] === currentOf(before.raw)?.['snapshot-id'];
+    if (!isSameLine && raw.properties['sluice.epochs-main'] !== undefined) return;
+    for (const [app, epoch] of progressOf(before.raw)) {
+      if ((after.get(app) ?? -1n) < epoch) forgotten.set(app, (forgotten.get(app) ?? 0) + 1);
+    }
   }
 
   #compare(key: string, by: string, before: ReadonlyMap<string, bigint>, after: ReadonlyMap<string, bigint>): void {
