@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { benchAppend } from './append.ts';
 import { appendText } from './append-text.ts';
+import { benchCommits, commitsText } from './commits.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
 import { setting } from './report.ts';
@@ -36,6 +37,11 @@ switch (positionals[0]) {
     print(report, () => appendText(report));
     break;
   }
+  case 'commits': {
+    const costs = await benchCommits(runs ?? 2000);
+    print({ ...setting('commits', []), costs }, () => commitsText(costs));
+    break;
+  }
   case 'encode': {
     const steps = await benchEncode(rows?.[0] ?? 100_000, runs ?? 9);
     const report = { ...setting('encode', ['hyparquet', 'hyparquet-writer']), rows: rows?.[0] ?? 100_000, steps };
@@ -57,6 +63,6 @@ switch (positionals[0]) {
     break;
   }
   default:
-    console.error('usage: npm run bench -- append|encode|order [--json] [--rows n] [--runs n]');
+    console.error('usage: npm run bench -- append|commits|encode|order [--json] [--rows n] [--runs n]');
     process.exitCode = 2;
 }

@@ -16,6 +16,7 @@ import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
 import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
 import type { MemoryStore } from '../../src/store/memory.ts';
+import { MeteredStore } from '../../src/store/metered.ts';
 import type { SimLedger } from './sim-ledger.ts';
 import { SimStore } from './sim-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -80,6 +81,8 @@ export interface World {
  */
 export class Service {
   readonly store: SimStore;
+  /** What passes to the store, counted. */
+  readonly metered: MeteredStore;
   readonly ledger: SimLedger;
   readonly table: OpenTable;
   readonly writer: TableWriter;
@@ -96,10 +99,11 @@ export class Service {
 
   constructor(world: World, ledger: SimLedger, store = new SimStore(world.memory)) {
     this.store = store;
+    this.metered = new MeteredStore(store);
     this.ledger = ledger;
     this.#clock = world.clock;
     const ports = {
-      store,
+      store: this.metered,
       ledger,
       clock: world.clock,
       random: world.random,
