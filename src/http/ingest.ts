@@ -44,7 +44,12 @@ export async function readFrame(
     contentType: req.header('content-type') ?? null,
     contentEncoding: req.header('content-encoding') ?? null,
     schema,
-    options: { onError, epochUnit: settings.epochUnit, ingestTimeField: settings.ingestTimeColumn },
+    options: {
+      onError,
+      epochUnit: settings.epochUnit,
+      ingestTimeField: settings.ingestTimeColumn,
+      delimiter: req.query('delimiter') ?? null,
+    },
   });
   const counts = {
     rows: columns.rows,

@@ -1,27 +1,17 @@
-import { type Detail, invalid } from '../core/base/errors.ts';
-import {
-  BATCH_COLUMN_BYTES_MAX,
-  BODY_BYTES_MAX,
-  FLUSH_ROWS_MAX,
-  ROW_ERRORS_REPORTED_MAX,
-} from '../core/base/limits.ts';
-import { hasDecimals, rowAligner, slotBytesOf } from '../core/columns/align.ts';
-import { ColumnsBuilder } from '../core/columns/builder.ts';
-import type { Columns } from '../core/columns/columns.ts';
-import type { RowFault } from '../core/columns/fault.ts';
+import { invalid } from '../core/base/errors.ts';
+import { BODY_BYTES_MAX, FLUSH_ROWS_MAX } from '../core/base/limits.ts';
+import { hasDecimals } from '../core/columns/align.ts';
 import type { EpochUnit } from '../core/columns/times.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import { readWindows } from './body.ts';
+import { type ColumnFormat, readColumnBody } from './column-body.ts';
+import { csvReader, delimiterOf } from './formats/csv.ts';
 import type { RowReader, RowSink } from './formats/format.ts';
 import { jsonReader } from './formats/json-array.ts';
-import type { Digits } from './formats/long-numbers.ts';
 import { ndjsonReader } from './formats/ndjson.ts';
+import { type Collected, rowBudget, rowCollector } from './row-collector.ts';
 
-/** Why a line of the body is not in the columns. */
-export interface RowError extends RowFault {
-  /** Counted from 1: the line of the body, or the element of a JSON array. */
-  line: number;
-}
+export type { RowError } from './row-collector.ts';
 
 export interface RowsOptions {
   /** `refuse`: one bad row refuses the batch. `skip`: bad rows are left out and reported. */
@@ -30,6 +20,8 @@ export interface RowsOptions {
   epochUnit: EpochUnit;
   /** The column that the flush fills where it is null (`_ingest_ts`), or null. It may be missing from every row. */
   ingestTimeField: string | null;
+  /** What is between the values of CSV: a character, or the name of one (`delimiterOf`). For CSV alone. */
+  delimiter?: string | null;
   rowsMax?: number;
   /** Inflated bytes of the body. */
   bytesMax?: number;
@@ -46,13 +38,7 @@ export interface RowsRequest {
   options: RowsOptions;
 }
 
-export interface RowsRead {
-  columns: Columns;
-  /** Rows in the body, bad ones included. */
-  rowsRead: number;
-  /** The first `ROW_ERRORS_REPORTED_MAX`. */
-  errors: RowError[];
-  errorCount: number;
+export interface RowsRead extends Collected {
   /** SHA-256 of the inflated body. */
   digest: Uint8Array;
   /** Bytes of the inflated body. */
@@ -63,11 +49,11 @@ export interface RowsRead {
  * Reads the rows of a request into typed columns of the table's schema: in windows, never the whole body parsed at once.
  * All or nothing: whatever is refused here has written nothing.
  *
- * A body without rows (`[]`) gives zero rows; an empty body is refused. With `skip` the columns may be empty too.
+ * A body without rows (`[]`, a CSV header) gives zero rows; an empty body is refused. With `skip` the columns may be
+ * empty too.
  *
- * Throws `invalid`: `unsupported-media-type`, what `readWindows` and the reader of the format throw, `too-many-rows`, and,
- * with `refuse`, `invalid-rows`, whose detail has `errors`, `errorCount` and `complete`: false when reading ended at
- * `ROW_ERRORS_REPORTED_MAX` errors, so that there may be more.
+ * Throws `invalid`: `unsupported-media-type`, `malformed`, what `readWindows` and the reader of the format throw, and
+ * what `rowCollector` throws.
  */
 export async function readRows({
   body,
@@ -78,80 +64,75 @@ export async function readRows({
 }: RowsRequest): Promise<RowsRead> {
   const { onError, epochUnit, ingestTimeField, rowsMax = FLUSH_ROWS_MAX, bytesMax = BODY_BYTES_MAX } = options;
   const format = formatOf(contentType);
-  const builder = new ColumnsBuilder(schema);
-  const align = rowAligner(builder, { epochUnit, filledField: ingestTimeField, textual: false });
-  const errors: RowError[] = [];
-  let errorCount = 0;
-  let rowsRead = 0;
-
-  function report(line: number, fault: RowFault): void {
-    errorCount++;
-    if (errors.length < ROW_ERRORS_REPORTED_MAX) errors.push({ line, ...fault });
-    else if (onError === 'refuse') throw invalidRows(errors, errorCount, false);
+  const given = options.delimiter ?? null;
+  if (given !== null && format !== 'csv' && format !== 'tsv') {
+    throw invalid('malformed', `delimiter is for text/csv: ${given.slice(0, 100)}`);
   }
-
-  const rowsFit = Math.floor(BATCH_COLUMN_BYTES_MAX / Math.max(1, slotBytesOf(schema.fields)));
-
-  function count(): void {
-    if (++rowsRead > rowsMax) throw invalid('too-many-rows', `batch has more than ${rowsMax} rows`, { rowsMax });
-    if (rowsRead > rowsFit) {
-      const message = `batch into ${schema.fields.length} columns has more than ${rowsFit} rows: split it`;
-      throw invalid('too-many-rows', message, { rowsMax: rowsFit });
-    }
-  }
-
-  const sink: RowSink = {
-    row(row, line) {
-      count();
-      const fault = align(row);
-      if (fault !== null) report(line, fault);
-    },
-    fault(line, type, message, text) {
-      count();
-      report(line, { type, field: null, message, ...(text === undefined ? {} : { value: text }) });
-    },
-  };
-  const digits: Digits = hasDecimals(schema.fields) ? 'decimals' : 'integers';
-  const reader: RowReader = format === 'ndjson' ? ndjsonReader(sink, { digits }) : jsonReader(sink, { digits });
+  if (isColumnar(format)) return readColumnBody(format, { body, contentEncoding, schema, options });
+  const collector = rowCollector(schema, rowBudget(rowsMax), {
+    onError,
+    epochUnit,
+    filledField: ingestTimeField,
+    textual: format === 'csv' || format === 'tsv',
+  });
+  const reader = readerOf(format, collector, schema, given);
   const { windowBytes } = options;
   const facts = await readWindows(body, { contentEncoding, bytesMax, windowBytes }, (window, last) =>
     reader.take(window, last),
   );
-  if (onError === 'refuse' && errorCount > 0) throw invalidRows(errors, errorCount, true);
-  return { columns: builder.finish(), rowsRead, errors, errorCount, ...facts };
+  return { ...collector.finish(), ...facts };
 }
 
-function invalidRows(errors: RowError[], errorCount: number, complete: boolean) {
-  const first = errors[0];
-  const message = `batch has ${complete ? errorCount : `at least ${errorCount}`} bad rows, first at line ${first.line}: ${first.message}`;
-  return invalid('invalid-rows', message, {
-    errors: errors.map((error): { [key: string]: Detail } => ({ ...error })),
-    errorCount,
-    complete,
-  });
+type Format = TextFormat | ColumnFormat;
+type TextFormat = 'ndjson' | 'json' | 'csv' | 'tsv';
+
+function readerOf(format: TextFormat, sink: RowSink, schema: Schema, delimiter: string | null): RowReader {
+  switch (format) {
+    case 'ndjson':
+      return ndjsonReader(sink, { digits: digitsOf(schema) });
+    case 'json':
+      return jsonReader(sink, { digits: digitsOf(schema) });
+    case 'csv':
+    case 'tsv':
+      return csvReader(sink, { schema, delimiter: delimiterOf(delimiter ?? (format === 'csv' ? ',' : '\t')) });
+  }
 }
 
-const MEDIA_TYPES: ReadonlyMap<string, 'ndjson' | 'json'> = new Map([
+function digitsOf(schema: Schema): 'decimals' | 'integers' {
+  return hasDecimals(schema.fields) ? 'decimals' : 'integers';
+}
+
+const MEDIA_TYPES: ReadonlyMap<string, Format> = new Map([
   ['application/x-ndjson', 'ndjson'],
   ['application/ndjson', 'ndjson'],
   ['application/jsonl', 'ndjson'],
   ['application/x-jsonlines', 'ndjson'],
   ['application/json', 'json'],
+  ['text/csv', 'csv'],
+  ['application/csv', 'csv'],
+  ['text/tab-separated-values', 'tsv'],
+  ['application/vnd.apache.arrow.stream', 'arrow-stream'],
+  ['application/vnd.apache.arrow.file', 'arrow-file'],
+  ['application/vnd.apache.parquet', 'parquet'],
 ]);
 
+function isColumnar(format: Format): format is ColumnFormat {
+  return format === 'arrow-stream' || format === 'arrow-file' || format === 'parquet';
+}
+
 /** The format that a `Content-Type` names. Nothing is guessed from the body. */
-function formatOf(contentType: string | null): 'ndjson' | 'json' {
+function formatOf(contentType: string | null): Format {
   const [name, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
   const format = MEDIA_TYPES.get(name);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
-  if (format !== undefined && (charset === undefined || /^"?utf-?8"?$/.test(charset))) return format;
+  const isUtf8 = charset === undefined || /^"?utf-?8"?$/.test(charset);
   const supported = [...MEDIA_TYPES.keys()];
+  if (format !== undefined && isUtf8) {
+    // RFC 4180 section 3: names of columns are what ties values to a table.
+    if (!parameters.includes('header=absent')) return format;
+    throw invalid('unsupported-media-type', 'csv must begin with a line of column names: header=absent', { supported });
+  }
   const given = contentType === null ? 'none' : contentType.slice(0, 100).toWellFormed();
-  throw invalid(
-    'unsupported-media-type',
-    `content-type must be application/x-ndjson or application/json in UTF-8: ${given}`,
-    {
-      supported,
-    },
-  );
+  const message = `content-type must be one of those supported, text in UTF-8: ${given}`;
+  throw invalid('unsupported-media-type', message, { supported });
 }

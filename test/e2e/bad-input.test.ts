@@ -282,7 +282,7 @@ describe('rows: the body as a whole', () => {
   });
 
   const HEADERS: [what: string, headers: Record<string, string>, status: number, slug: string][] = [
-    ['CSV', { 'content-type': 'text/csv' }, 415, 'unsupported-media-type'],
+    ['XML', { 'content-type': 'application/xml' }, 415, 'unsupported-media-type'],
     ['an empty content type', { 'content-type': '' }, 415, 'unsupported-media-type'],
     ['Latin-1', { 'content-type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
     ['brotli', { 'content-encoding': 'br' }, 415, 'unsupported-encoding'],

@@ -14,6 +14,7 @@ export const DEV_DEPENDENCIES: Readonly<Record<string, string>> = {
   '@duckdb/node-api': 'independent reader in tests',
   '@types/node': 'types for tests and scripts',
   avsc: 'independent Avro reader in tests; it generates code, which the platform refuses',
+  'csv-parse': 'independent CSV reader in tests',
   'fast-check': 'property tests',
   icebird: 'independent Iceberg reader in tests',
   typescript: 'type checker',

@@ -2,6 +2,8 @@
  * Why a row is no row of the table. Kebab case, stable: clients see it in `errors[].type`.
  *
  * - `malformed-json`, `malformed-utf8`, `trailing-data`, `not-an-object`: the line is not one JSON object.
+ * - `malformed-csv`, `ragged-row`: the line is no CSV, or has another number of values than the header.
+ * - `malformed-line`: the line is no line protocol.
  * - `unknown-column`, `unknown-field`: a name that the table, or a struct in it, does not have. Names are compared exactly.
  * - `missing-required`, `null-in-required`: a required column, field, element or value is not there.
  * - `wrong-type`: JSON of another type than the column takes.
@@ -16,6 +18,9 @@ export const ROW_FAULT_TYPES = [
   'malformed-utf8',
   'trailing-data',
   'not-an-object',
+  'malformed-csv',
+  'ragged-row',
+  'malformed-line',
   'unknown-column',
   'unknown-field',
   'missing-required',
