@@ -14,6 +14,8 @@ export class Hint<Base extends Based, C extends Change> {
   /** What we last saw there. Null: unknown. */
   #seen: { version: number; etag: string } | null = null;
   #wanted = 0;
+  /** Tables seen at the place: what was asked of the store for one says nothing of the next. */
+  #begun = 0;
   #writtenMs = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | null = null;
 
@@ -40,6 +42,7 @@ export class Hint<Base extends Based, C extends Change> {
   beginAnew(): void {
     this.#seen = null;
     this.#wanted = 0;
+    this.#begun++;
   }
 
   async #exists(version: number): Promise<boolean> {
@@ -53,11 +56,14 @@ export class Hint<Base extends Based, C extends Change> {
     for (let attempt = 0; attempt < HINT_TRIES_MAX; attempt++) {
       const early = this.#writtenMs + HINT_INTERVAL_MS - clock.now();
       if (early > 0) await clock.sleep(Math.min(early, HINT_INTERVAL_MS));
+      const begun = this.#begun;
       if (this.#seen === null) {
         const stored = await persevere(this.#ports, () => store.get(pointerKey));
+        if (begun !== this.#begun) continue;
         if (stored !== null) this.#seen = { version: this.#sink.parsePointer(stored.bytes) ?? 0, etag: stored.etag };
       }
       const version = this.#wanted;
+      if (version === 0) return; // begun anew meanwhile: nobody has asked for the new table yet
       if (this.#seen !== null && this.#seen.version >= version) {
         if (this.#seen.version === version || (await this.#exists(this.#seen.version))) return;
         // It names a version that is not there: the table was begun anew below it. Then back is forward.
@@ -68,6 +74,7 @@ export class Hint<Base extends Based, C extends Change> {
       this.#seen = null; // an error below leaves it unknown
       const answer =
         seen === null ? await store.putIfAbsent(pointerKey, bytes) : await store.putIf(pointerKey, bytes, seen.etag);
+      if (begun !== this.#begun) continue;
       if (answer.outcome === 'created' || answer.outcome === 'replaced') {
         this.#seen = { version, etag: answer.etag };
         // A proposal that came while this one was written goes out in the next round.

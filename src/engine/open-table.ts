@@ -101,7 +101,7 @@ export class OpenTable {
 
   #take(base: IcebergBase | null): void {
     const before = this.#base?.metadata['table-uuid'];
-    if (before !== undefined && base !== null && base.metadata['table-uuid'] !== before) this.#hint.beginAnew();
+    if (before !== undefined && base?.metadata['table-uuid'] !== before) this.#hint.beginAnew();
     this.#base = base;
   }
 }

@@ -423,9 +423,13 @@ export class TableWriter {
     const { ledger, clock } = this.#ports;
     const state = ledger.state();
     if (this.#pointing !== null || state.table === null || state.hintedVersion >= state.table.version) return;
+    const { uuid } = state.table;
     this.#pointing = this.#table
       .point()
-      .then((version) => ledger.hinted(version))
+      .then((version) => {
+        // Another table took the place meanwhile: its pointer is still to be moved.
+        if (ledger.state().table?.uuid === uuid) ledger.hinted(version);
+      })
       .catch((error) => {
         const record = this.#record(error);
         this.#loadFailures++;

@@ -129,4 +129,26 @@ describe('live: which table the buffer is for', () => {
     expect(new TextDecoder().decode(world.memory.peek(key)?.bytes)).toBe('2');
     await expectValid(world);
   });
+
+  test('pointer: one on its way for the table before says nothing of the one made anew', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    for (let commit = 0; commit < 3; commit++) {
+      await acknowledge(scenario, [uniqueRow()]);
+      if (commit < 2) await service.drain();
+    }
+    const held = service.store.faults.next('putIf', null, 'slow-response');
+    world.clock.advance(20_000);
+    const run = service.writer.run();
+    await world.clock.until(held.reached);
+    await world.memory.delete([...world.memory.keys()]);
+    const creating = service.admin.create(SERIES);
+    await world.clock.idle();
+    held.release();
+    await world.clock.until(Promise.all([run, creating]));
+    await service.drain();
+    expect(ledger.state().hintedVersion).toBe(1);
+    const hint = world.memory.peek(`${PLACE.prefix}/metadata/version-hint.text`);
+    expect(new TextDecoder().decode(hint?.bytes)).toBe('1');
+  });
 });
