@@ -68,6 +68,13 @@ export class Model {
     return append;
   }
 
+  /** Lets go of promises whose receipt is as told. */
+  forgive(object: string, is: (sequence: number) => boolean): void {
+    for (const batch of this.batches) {
+      if (batch.promise?.object === object && is(batch.promise.sequence)) batch.promise = null;
+    }
+  }
+
   /** The ledger lost what it promised, from the sequence `after` on. */
   release(object: string, after: number): void {
     for (const batch of this.batches) {

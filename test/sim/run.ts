@@ -113,6 +113,10 @@ async function validate(world: SimWorld): Promise<void> {
   const findings = await validateTable(storeBucket(world.memory), PLACE.prefix, {
     bucketName: 'sim-lake',
     cache: world.cache,
+    // The file of a reopened name lies among the versions and is none of the chain.
+    versions: !world.marks.has('reopened-name-created'),
+    // A pointer that was on its way when the folder was emptied may name a version of the table before.
+    ignore: world.history.gone.size > 0 ? ['H6'] : [],
   });
   for (const finding of findings.slice(0, 5)) world.violate('validator', JSON.stringify(finding));
 }

@@ -134,7 +134,9 @@ export class Incarnation implements Owner {
   #before(call: SimCall): Promise<void> | undefined {
     const { scheduler } = this.#world;
     if (this.ended) return new Promise(() => undefined);
-    this.pending++;
+    // A listing that fails has no answer that could be counted.
+    const isListing = call.operation === 'list' || call.operation === 'listFolders';
+    if (!isListing) this.pending++;
     this.flying++;
     this.#world.onCall(this, call);
     const label = `${this.name}> ${call.operation} ${shortKey(call.key)}`;
@@ -158,7 +160,7 @@ export class Incarnation implements Owner {
     const label = `<${call.operation} ${shortKey(call.key)} ${call.fault ?? ''}`;
     return new Promise((resolve) => {
       scheduler.after(this.#latency(call), this, label, () => {
-        this.pending--;
+        if (call.operation !== 'list' && call.operation !== 'listFolders') this.pending--;
         resolve();
       });
     });
@@ -317,6 +319,11 @@ export class SimObject {
     const copy = this.copies[index];
     for (const incarnation of this.incarnations) incarnation.crash();
     this.current = null;
+    // What the lost future refused, the restored ledger takes for committed where the table's progress passed it by.
+    this.#world.model.forgive(this.name, (sequence) => {
+      const receipt = this.ledger.receipt(sequence);
+      return receipt !== null && receipt.state !== 'buffered' && receipt.state !== 'committed';
+    });
     this.ledger.restore(copy.taken);
     this.life++;
     this.copies = this.copies.slice(0, index + 1);

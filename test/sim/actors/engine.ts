@@ -1,5 +1,6 @@
 import { utf8 } from '../../../src/core/base/bytes.ts';
 import { snapshotIdOf, uuidV4, uuidV7 } from '../../../src/core/base/ids.ts';
+import { FENCE_MS } from '../../../src/core/base/limits.ts';
 import { readManifestList, writeManifestList } from '../../../src/core/iceberg/manifest-list.ts';
 import { newTableMetadata, serializeMetadata } from '../../../src/core/iceberg/metadata.ts';
 import { ancestors, currentSnapshot, MAIN } from '../../../src/core/iceberg/snapshot.ts';
@@ -159,7 +160,13 @@ export class EngineActor implements Owner {
     for (const snapshot of doomed) {
       for (const key of history.reader.reached(snapshot).keys) if (!reached.has(key)) keys.add(key);
     }
-    for (let version = 1; version < target - keep - 1; version++) keys.add(history.keyOf(version));
+    // Whatever their age, says the contract; but the engine keeps 22, and so many are not made within our fence.
+    const old = this.#nowMs() - 2 * FENCE_MS;
+    for (let version = 1; version < target - keep - 1; version++) {
+      const key = history.keyOf(version);
+      const head = await this.#store.head(key);
+      if (head !== null && head.uploadedMs < old) keys.add(key);
+    }
     await this.#pause();
     await this.#store.delete([...keys]);
   }

@@ -39,8 +39,8 @@ export class History {
   readonly firstList = new Map<string, number>();
   /** Snapshot id → when a version brought it. */
   readonly snapshotAt = new Map<number, number>();
-  /** Who moved the pointer last, and when. */
-  pointed = { by: '', at: 0 };
+  /** When the foreign writer last moved the pointer, which it does without a look. */
+  pointedBack = 0;
   /** How many changes there were. */
   count = 0;
   readonly #prefix: string;
@@ -65,7 +65,7 @@ export class History {
     this.count++;
     const list = /\/metadata\/snap-([0-9]+)-/.exec(key);
     if (kind === 'created' && list !== null && !this.firstList.has(list[1])) this.firstList.set(list[1], this.count);
-    if (key === `${this.#prefix}version-hint.text`) this.pointed = { by, at: this.count };
+    if (key === `${this.#prefix}version-hint.text` && by === 'engine') this.pointedBack = this.count;
     const version = this.versionOf(key);
     if (version === null) return null;
     const before = this.tip;

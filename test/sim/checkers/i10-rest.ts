@@ -26,8 +26,11 @@ export class RestChecker implements Checker {
   /** The pointer is at the newest version, if that is ours and the foreign writer has not taken the pointer back. */
   #pointer(): void {
     const { history, memory } = this.#world;
-    const { tip, pointed } = history;
-    if (tip === null || tip.by.startsWith('engine') || (pointed.by === 'engine' && pointed.at > tip.at)) return;
+    const { tip, pointedBack } = history;
+    if (tip === null || tip.by.startsWith('engine') || pointedBack > tip.at) return;
+    // A table that none of our objects has heard of, made by one that was cut off, is pointed at by the first that does.
+    const isKnown = this.#world.objects.some(({ ledger }) => ledger.state().table?.uuid === tip.raw['table-uuid']);
+    if (!isKnown) return;
     const hint = memory.peek(tip.key.replace(/v[0-9]+\.metadata\.json$/, 'version-hint.text'));
     const version = hint === null ? 0 : Number(new TextDecoder().decode(hint.bytes));
     if (version < tip.version)

@@ -15,7 +15,8 @@ export class ReferencesChecker implements Checker {
   }
 
   onVersion(arrival: Arrival, { raw, key, by }: SeenVersion): void {
-    if (arrival === 'reopens') return; // no part of the chain
+    // No part of the chain; or one that is being deleted, and the version with it.
+    if (arrival === 'reopens' || this.#world.isErasing) return;
     for (const snapshot of raw.snapshots ?? []) {
       if (!this.#reached.has(snapshot['snapshot-id'])) this.#look(snapshot, key, by);
     }
