@@ -291,7 +291,7 @@ export function primitiveCast(
 }
 
 /** Types that are a bigint in memory, whatever their size (`Value`). */
-const BIGINT_TYPES = new Set(['long', 'time', 'timestamp', 'timestamptz', 'decimal']);
+export const BIGINT_TYPES: ReadonlySet<string> = new Set(['long', 'time', 'timestamp', 'timestamptz', 'decimal']);
 
 /**
  * The cast of a type inside a nested column. Primitives become what `Value` says; a list becomes an array, a struct an
@@ -376,20 +376,30 @@ function mapCast(type: MapType, options: CastOptions): Cast<Map<unknown, unknown
   return (value) => {
     const entries = mapEntries(value);
     if (entries === null) return new Misfit('wrong-type', 'must be an object or a list of keys and values', value);
-    const out = new Map<unknown, unknown>();
-    const seen = new Set<string>();
-    for (const [givenKey, givenValue] of entries) {
-      const key = castKey(givenKey);
-      if (key instanceof Misfit) return key.at('.key');
-      const held = castValue(givenValue);
-      if (held instanceof Misfit) return held.at('.value');
-      const identity = identityOf(key);
-      if (seen.has(identity)) return new Misfit('duplicate-key', 'must name each key once', givenKey).at('.key');
-      seen.add(identity);
-      out.set(key, held);
-    }
-    return out;
+    return mapOf(entries, castKey, castValue);
   };
+}
+
+/** The map of the entries, in their order. An entry that is null itself has no key. */
+export function mapOf(
+  entries: readonly ([unknown, unknown] | null)[],
+  castKey: Cast<unknown>,
+  castValue: Cast<unknown>,
+): Map<unknown, unknown> | Misfit {
+  const out = new Map<unknown, unknown>();
+  const seen = new Set<string>();
+  for (const entry of entries) {
+    const [givenKey, givenValue] = entry ?? [null, null];
+    const key = castKey(givenKey);
+    if (key instanceof Misfit) return key.at('.key');
+    const held = castValue(givenValue);
+    if (held instanceof Misfit) return held.at('.value');
+    const identity = identityOf(key);
+    if (seen.has(identity)) return new Misfit('duplicate-key', 'must name each key once', givenKey).at('.key');
+    seen.add(identity);
+    out.set(key, held);
+  }
+  return out;
 }
 
 /** Text that two keys of one type share when they are equal. */
