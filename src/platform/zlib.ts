@@ -3,6 +3,7 @@ import {
   createZstdCompress,
   createZstdDecompress,
   deflateRawSync,
+  gunzipSync,
   inflateRawSync,
   zstdCompressSync,
   zstdDecompressSync,
@@ -63,6 +64,20 @@ function decompressed(bytes: Uint8Array, length: number): Uint8Array {
   const stream = createZstdDecompress({ chunkSize: room, maxOutputLength: room }) as unknown as ChunkProcessor;
   return stream._processChunk(bytes, constants.ZSTD_e_end);
 }
+
+/** Inflates gzip of exactly `length` bytes. Errors: corrupt `deflate-corrupt` when it is damaged or of another length. */
+export const decompressGzip: Decompress = (bytes, length) => {
+  let out: Uint8Array;
+  try {
+    out = gunzipSync(bytes, { maxOutputLength: Math.min(2 * length + 65_536, OUTPUT_BYTES_MAX) });
+  } catch (error) {
+    throw corrupt('deflate-corrupt', 'gzip block: damaged or too large', { length }, error);
+  }
+  if (out.length !== length) {
+    throw corrupt('deflate-corrupt', `gzip block: ${length} bytes expected, found ${out.length}`, { length });
+  }
+  return out;
+};
 
 /** The largest `maxOutputLength` that workerd takes: it throws a RangeError above 128 MiB, whatever the output. */
 const OUTPUT_BYTES_MAX = 128 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import type { Decompress } from '../base/codecs.ts';
-import { PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
+import { BATCH_COLUMN_BYTES_MAX, PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
 import type { ByteStrings, Column } from '../columns/columns.ts';
 import {
   broken,
@@ -295,6 +295,8 @@ function joinStrings(
       }
     }
   }
+  // A dictionary of few bytes, spelled out row by row, may be any size.
+  if (length > BATCH_COLUMN_BYTES_MAX) throw unsupported(`strings of ${length} bytes are too large for one window`);
   const bytes = new Uint8Array(length);
   const offsets = new Int32Array(rows + 1);
   let end = 0;

@@ -70,6 +70,8 @@ export interface ParquetFooter {
   rows: number;
   createdBy: string | null;
   keyValues: Map<string, string>;
+  /** The schema as it stands in the file, depth first; the first is the root. */
+  elements: ThriftStruct[];
   columns: FileColumn[];
   /** Field ids of lists, structs and maps, which cannot be read here. */
   groupIds: Set<number>;
@@ -106,7 +108,8 @@ export function parseFooter(tail: Uint8Array, fileSize: number): ParquetFooter {
   if (fileSize < length + MAGIC.length) throw broken(`file of ${fileSize} bytes has a footer of ${length}`);
   const { struct, end } = readStruct(tail.subarray(0, tail.length - 8), tail.length - length);
   if (end !== tail.length - 8) throw broken('length is wrong');
-  const { columns, groupIds } = columnsOf(structsAt(struct, 2));
+  const elements = structsAt(struct, 2);
+  const { columns, groupIds } = columnsOf(elements);
   const rows = sizeAt(struct, 3);
   const dataEnd = fileSize - length;
   const rowGroups = structsAt(struct, 4).map((group) => rowGroupOf(group, columns, dataEnd));
@@ -115,7 +118,7 @@ export function parseFooter(tail: Uint8Array, fileSize: number): ParquetFooter {
   if (sum !== rows) throw broken(`row groups hold ${sum} rows of ${rows}`);
   const keyValues = new Map<string, string>();
   for (const entry of structsAt(struct, 5)) keyValues.set(textAt(entry, 1) ?? '', textAt(entry, 2) ?? '');
-  const footer = { rows, createdBy: textAt(struct, 6), keyValues, columns, groupIds, rowGroups };
+  const footer = { rows, createdBy: textAt(struct, 6), keyValues, elements, columns, groupIds, rowGroups };
   addIndexes(footer, { offset: fileSize - tail.length, bytes: tail });
   return footer;
 }

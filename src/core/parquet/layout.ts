@@ -6,6 +6,7 @@ import type { NestedField, PrimitiveType, Schema, Type } from '../iceberg/types.
 export const BOOLEAN = 0;
 export const INT32 = 1;
 export const INT64 = 2;
+export const INT96 = 3;
 export const FLOAT = 4;
 export const DOUBLE = 5;
 export const BYTE_ARRAY = 6;
@@ -21,6 +22,8 @@ export const BYTE_STREAM_SPLIT = 9;
 
 /** Codecs of Parquet, by their number in parquet.thrift (`CompressionCodec`). */
 export const UNCOMPRESSED = 0;
+export const SNAPPY = 1;
+export const GZIP = 2;
 export const ZSTD = 6;
 
 /** `LogicalType` of parquet.thrift, as far as Iceberg v2 needs it (P4-P6). */

@@ -2,8 +2,9 @@ import type { Decompress } from '../base/codecs.ts';
 import { PARQUET_PAGE_BYTES_MAX } from '../base/limits.ts';
 import { broken, Cursor, decodeHybrid } from './decoding.ts';
 import { type ColumnChunk, type FileColumn, type Piece, unsupported } from './footer-read.ts';
-import { PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, UNCOMPRESSED, ZSTD } from './layout.ts';
+import { PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, SNAPPY, UNCOMPRESSED, ZSTD } from './layout.ts';
 import { DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE } from './page.ts';
+import { decompressSnappy } from './snappy.ts';
 import { booleanAt, readStruct, sizeAt, structAt, type ThriftStruct } from './thrift.ts';
 
 /** A data page found in a chunk, its body still compressed. */
@@ -140,7 +141,7 @@ function headerOf(struct: ThriftStruct, id: number): ThriftStruct {
   return header;
 }
 
-/** Undoes the compression of a stretch. Errors: corrupt; `PARQUET_UNSUPPORTED` for other codecs than zstd. */
+/** Undoes the compression of a stretch. Errors: corrupt; `PARQUET_UNSUPPORTED` for other codecs than zstd and snappy. */
 export function inflate(chunk: ColumnChunk, body: Uint8Array, length: number, decompress: Decompress): Uint8Array {
   switch (chunk.codec) {
     case UNCOMPRESSED:
@@ -150,6 +151,9 @@ export function inflate(chunk: ColumnChunk, body: Uint8Array, length: number, de
       // Version 2 pages without values may have nothing to decompress.
       if (length === 0 && body.length === 0) return body;
       return decompress(body, length);
+    case SNAPPY:
+      if (length === 0 && body.length === 0) return body;
+      return decompressSnappy(body, length);
   }
   throw unsupported(`compression codec ${chunk.codec}`);
 }

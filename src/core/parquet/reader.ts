@@ -81,7 +81,7 @@ function coalesce(ranges: ByteRange[], gapBytesMax: number): ByteRange[] {
  * widened (M23), fields that the file does not have are null (P18). Dictionary-encoded strings stay codes. `pieces`
  * hold at least the stretches of `planWindow`.
  *
- * Errors: corrupt `parquet-corrupt`; invalid `parquet-unsupported` for nested columns, other codecs than zstd, and
+ * Errors: corrupt `parquet-corrupt`; invalid `parquet-unsupported` for nested columns, other codecs than zstd and snappy, and
  * other encodings than this package writes: read those files with the general reader.
  */
 export function readWindow(
