@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PLAN_VARIABLE, type SlowPlan } from '../test/e2e/support/slow-bucket.ts';
 import { startDev, stopOnSignal } from './dev.ts';
 import { isMain } from './is-main.ts';
 
@@ -17,6 +18,32 @@ const VENV = join(ROOT, '.venv');
 const PYTHON = join(VENV, 'bin', 'python');
 const REQUIREMENTS = join(ROOT, 'test', 'interop', 'requirements.txt');
 const TESTS = join(ROOT, 'test', 'interop');
+/** The service with its bucket a little further away, for the tables of `PLAN` alone. */
+const ENTRYPOINT = join(ROOT, 'test', 'e2e', 'support', 'slow-worker.ts');
+
+/**
+ * The local bucket answers within a millisecond, so between the confirmation of a base and the write on top of it nobody
+ * else ever gets in. Tables named `race_…` have the distance of a real store there, and `held_…` that of a stalled one.
+ */
+const PLAN: SlowPlan = {
+  seed: 1,
+  rules: [
+    {
+      operation: 'put',
+      key: '/race_[^/]+/metadata/v[0-9]+[.]metadata[.]json$',
+      side: 'before',
+      chance: 1,
+      ms: [20, 250],
+    },
+    {
+      operation: 'put',
+      key: '/held_[^/]+/metadata/v[0-9]+[.]metadata[.]json$',
+      side: 'before',
+      chance: 1,
+      ms: [2000, 2000],
+    },
+  ],
+};
 
 /** Makes the environment when it is missing or was made from other requirements. */
 function ensureVenv(): void {
@@ -60,7 +87,12 @@ function pytest(env: Record<string, string>, args: string[]): { done: Promise<nu
 async function main(): Promise<number> {
   ensureVenv();
   const persist = mkdtempSync(join(tmpdir(), 'sluice-interop-'));
-  const dev = await startDev({ persist, quiet: true });
+  const dev = await startDev({
+    persist,
+    quiet: true,
+    entrypoint: ENTRYPOINT,
+    vars: { [PLAN_VARIABLE]: JSON.stringify(PLAN) },
+  });
   const tests = pytest(
     { SLUICE_URL: dev.url, SLUICE_S3: dev.s3, SLUICE_WAREHOUSE: dev.warehouse },
     process.argv.slice(2),

@@ -22,6 +22,12 @@ ASKED = "count(*) AS n, min(ticks) AS lo, max(ticks) AS hi, min(note) AS a, max(
 """Aggregates that an engine may answer from statistics, without reading rows."""
 
 
+def same_rows(name: str, expected: list[dict]) -> None:
+    """`expected`: the records the table must hold, once each, whichever engine reads it."""
+    for engine, table in Readers(name).all().items():
+        assert rows(table, COLUMNS) == rows(arrow(expected), COLUMNS), f"rows by {engine}"
+
+
 def same_everywhere(name: str, expected: list[dict]) -> None:
     """`expected`: the records the table must hold, once each. Compares the columns of the test data alone."""
     want = arrow(expected)

@@ -4,6 +4,7 @@ import json
 import os
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 URL = os.environ.get("SLUICE_URL", "")
@@ -17,6 +18,10 @@ class Refused(Exception):
         self.status = status
         self.body = body
 
+    @property
+    def problem(self) -> dict:
+        return json.loads(self.body)
+
 
 def call(method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> dict:
     """One request; a `str` body is sent as it is, anything else as JSON. Returns the JSON answer."""
@@ -27,7 +32,7 @@ def call(method: str, path: str, body: object = None, headers: dict[str, str] | 
     for name, value in (headers or {}).items():
         request.add_header(name, value)
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=90) as response:
             text = response.read().decode()
     except urllib.error.HTTPError as error:
         raise Refused(error.code, error.read().decode()) from None
@@ -62,21 +67,33 @@ def create(
     return call("PUT", _path(name), body)
 
 
-def send(name: str, records: list[dict], **headers: str) -> dict:
-    """Sends records as NDJSON; the answer is a receipt."""
-    lines = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
-    return call("POST", _path(name) + "/rows", lines, {"content-type": "application/x-ndjson", **headers})
+def send(name: str, records: list[dict], query: str = "", **headers: str) -> dict:
+    """Sends records as NDJSON; the answer is a receipt. `query`: of the address, with its question mark."""
+    return call("POST", f"{_path(name)}/rows{query}", _lines(records), {"content-type": "application/x-ndjson", **headers})
 
 
-def append(name: str, records: list[dict], **headers: str) -> dict:
+def _lines(records: list[dict]) -> str:
+    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
+
+
+def receipt(name: str, receipt_id: str) -> dict:
+    return call("GET", f"{_path(name)}/receipts/{receipt_id}")
+
+
+def append(name: str, records: list[dict], query: str = "", **headers: str) -> dict:
     """Sends records and sees them into a snapshot: a receipt with `snapshot_id` and `version`."""
-    receipt = send(name, records, **headers)
-    end = time.monotonic() + 30
-    while receipt["state"] == "buffered" and time.monotonic() < end:
+    answer = settled(name, send(name, records, query, **headers))
+    assert answer["state"] == "committed", f"rows are not in a snapshot: {answer}"
+    return answer
+
+
+def settled(name: str, answer: dict, seconds: float = 30) -> dict:
+    """The receipt once it is no longer buffered, or as it is after `seconds`; flushes meanwhile."""
+    end = time.monotonic() + seconds
+    while answer["state"] == "buffered" and time.monotonic() < end:
         flush(name)
-        receipt = call("GET", f"{_path(name)}/receipts/{receipt['receipt']}")
-    assert receipt["state"] == "committed", f"rows are not in a snapshot: {receipt}"
-    return receipt
+        answer = receipt(name, answer["receipt"])
+    return answer
 
 
 def attach(name: str) -> dict:
@@ -86,6 +103,17 @@ def attach(name: str) -> dict:
 
 def flush(name: str) -> dict:
     return call("POST", _path(name) + "/flush", {})
+
+
+def admin(name: str, method: str, path: str, body: object = None) -> dict:
+    """A change of the table below its address; the answer is a report."""
+    return call(method, _path(name) + path, body)
+
+
+def overwrite(name: str, records: list[dict], filter: dict) -> dict:
+    """Puts records in the place of all files that the filter covers."""
+    query = urllib.parse.urlencode({"filter": json.dumps(filter)})
+    return call("POST", f"{_path(name)}/overwrite?{query}", _lines(records), {"content-type": "application/x-ndjson"})
 
 
 def describe(name: str) -> dict:
