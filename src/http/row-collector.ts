@@ -101,9 +101,9 @@ export function rowCollector(schema: Schema, budget: RowBudget, options: Collect
       const fault = align(row);
       if (fault !== null) report(line, fault);
     },
-    fault(line, type, message, text) {
+    fault(line, type, message, text, field) {
       count();
-      report(line, { type, field: null, message, ...(text === undefined ? {} : { value: text }) });
+      report(line, { type, field: field ?? null, message, ...(text === undefined ? {} : { value: text }) });
     },
     finish() {
       if (onError === 'refuse' && errorCount > 0) throw invalidRows(errors, errorCount, true);

@@ -14,6 +14,7 @@ import {
 } from './casts.ts';
 import { faultOf, Misfit, preview, type RowFault } from './fault.ts';
 import { storageOf } from './storage.ts';
+import type { EpochUnit } from './times.ts';
 
 export interface AlignOptions extends CastOptions {
   /**
@@ -21,6 +22,8 @@ export interface AlignOptions extends CastOptions {
    * null here. That is the ingest time, `_ingest_ts`.
    */
   filledField: string | null;
+  /** What a number counts in single columns, before `epochUnit`. */
+  epochUnits?: ReadonlyMap<string, EpochUnit>;
 }
 
 /** Adds one row to the builder, or leaves the builder as it was and says why. Never throws for what is in the row. */
@@ -38,7 +41,9 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
   const places = new Map(
     fields.map((field, i) => {
       const required = field.required && field.name !== options.filledField;
-      return [field.name, { name: field.name, required, set: setterOf(field, builder.fields[i], options) }];
+      const epochUnit = options.epochUnits?.get(field.name) ?? options.epochUnit;
+      const set = setterOf(field, builder.fields[i], { ...options, epochUnit });
+      return [field.name, { name: field.name, required, set }];
     }),
   );
   const required = [...places.values()].filter((place) => place.required).map((place) => place.name);

@@ -82,6 +82,7 @@ interface Problem {
   type: RowFaultType;
   message: string;
   text?: string;
+  field?: string;
 }
 
 /** Texts longer than this are slices of the window for the runtime, which they would keep in memory. */
@@ -221,11 +222,14 @@ class CsvReader implements RowReader {
       this.blame('ragged-row', `has ${cells} values, and the header ${wanted}`);
     }
     if (this.problem === null) this.sink.row(row, line);
-    else this.sink.fault(line, this.problem.type, `line ${this.problem.message}`, this.problem.text);
+    else {
+      const { type, message, text, field } = this.problem;
+      this.sink.fault(line, type, message, text, field);
+    }
   }
 
   private takeHeader(line: number): void {
-    if (this.problem !== null) throw badHeader(line, this.problem.message);
+    if (this.problem !== null) throw badHeader(line, `is no csv: ${this.problem.message}`);
     if (this.names.length > SCHEMA_FIELDS_MAX) throw badHeader(line, `has more than ${SCHEMA_FIELDS_MAX} names`);
     const seen = new Set<string>();
     this.columns = this.names.map((name, i) => {
@@ -260,7 +264,8 @@ class CsvReader implements RowReader {
       case 'nested': {
         const parsed = parseText(utf8(cell), 'decimals');
         if (parsed.ok) return parsed.value;
-        this.blame(parsed.fault.type, `in column ${shorten(name)} ${parsed.fault.message}`, parsed.fault.text);
+        const field = shorten(name);
+        this.problem ??= { ...parsed.fault, message: `${field} ${parsed.fault.message}`, field };
         return null;
       }
       case 'other':
@@ -288,8 +293,8 @@ class CsvReader implements RowReader {
     return code === RETURN && text.charCodeAt(at + 1) === NEWLINE ? at + 2 : at;
   }
 
-  private blame(type: RowFaultType, message: string, text?: string): void {
-    this.problem ??= { type, message, ...(text === undefined ? {} : { text: shorten(text) }) };
+  private blame(type: RowFaultType, problem: string, text?: string): void {
+    this.problem ??= { type, message: `line ${problem}`, ...(text === undefined ? {} : { text: shorten(text) }) };
   }
 }
 
@@ -317,7 +322,7 @@ function latin1(bytes: Uint8Array): string {
 }
 
 function badHeader(line: number, problem: string): SluiceError {
-  return invalid('malformed-body', `line ${line}, the header, ${problem}`, { line });
+  return invalid('malformed-body', `header on line ${line} ${problem}`, { line });
 }
 
 function unclosed(line: number): SluiceError {

@@ -7,8 +7,8 @@ export interface RowSink {
    * the body, or the element of an array.
    */
   row(row: unknown, line: number): void;
-  /** A line that is no row. `text` is its beginning, as far as it can be shown. */
-  fault(line: number, type: RowFaultType, message: string, text?: string): void;
+  /** A line that is no row. `text` is its beginning, as far as it can be shown; `field` the column at fault, if it is one. */
+  fault(line: number, type: RowFaultType, message: string, text?: string, field?: string): void;
 }
 
 /**

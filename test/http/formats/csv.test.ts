@@ -290,11 +290,11 @@ describe('CSV: types', () => {
       [null, null, 3],
     ]);
     expect(await errorsOf(csv('tags,place\n[1,\n"[""x""]",\n,{}\n', {}, schema))).toEqual([
-      { line: 2, field: null, type: 'malformed-json' },
+      { line: 2, field: 'tags', type: 'malformed-json' },
       { line: 3, field: 'tags[0]', type: 'wrong-type' },
       { line: 4, field: 'place.city', type: 'missing-required' },
     ]);
-    expect(await errorsOf(csv('tags\n[1\n', {}, schema))).toEqual([{ line: 2, field: null, type: 'malformed-json' }]);
+    expect(await errorsOf(csv('tags\n[1\n', {}, schema))).toEqual([{ line: 2, field: 'tags', type: 'malformed-json' }]);
   });
 });
 
