@@ -8,7 +8,10 @@ import { dayOfCivil } from '../iceberg/calendar.ts';
  * counts upwards from its second. Years run from 0001 to 9999.
  */
 
-const DAY_MICROS = 86_400_000_000;
+export const DAY_MICROS = 86_400_000_000;
+/** 0001-01-01 and 9999-12-31 */
+export const DATE_DAYS_MIN = -719_162;
+export const DATE_DAYS_MAX = 2_932_896;
 /** 0001-01-01T00:00:00Z */
 export const TIMESTAMP_MICROS_MIN = -62_135_596_800_000_000n;
 /** 9999-12-31T23:59:59.999999Z */
