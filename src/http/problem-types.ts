@@ -21,6 +21,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   // The body of a batch.
   'unsupported-media-type': { title: 'The format of the body is not known', status: 415 },
   'unsupported-encoding': { title: 'The content encoding of the body is not known', status: 415 },
+  'unsupported-compression': { title: 'Parts of the body are compressed in a way that is not read', status: 415 },
+  'schema-mismatch': { title: 'Columns of the body do not fit the table; none of the batch was taken', status: 422 },
   'empty-body': { title: 'The body is empty' },
   'malformed-body': { title: 'The body is not what its content type says' },
   'malformed-json': { title: 'The text is not JSON' },

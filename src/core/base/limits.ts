@@ -329,5 +329,6 @@ export const ARROW_FIELDS_MAX = 10_000;
 /** Messages of one Arrow body. A row takes at least one batch, and writers put thousands into each: 65,536 is usual. */
 export const ARROW_MESSAGES_MAX = 10_000;
 
-/** Elements of one list column of a body, all rows together: nulls and empty structs in lists take no byte of it. */
-export const FOREIGN_ELEMENTS_MAX = 8 * 1024 * 1024;
+/** Elements of one list column of a body, all rows together: nulls and empty structs in lists take no byte of it, and each
+ * takes some dozen bytes of memory while it is read. */
+export const FOREIGN_ELEMENTS_MAX = 2 * 1024 * 1024;

@@ -115,7 +115,7 @@ function columnOf(
     const chunk = group.chunks[leaf.place];
     if (chunk === undefined) throw broken(`column ${node.name} is missing in a row group`);
     checkCodec(chunk, node.name);
-    checkPages(bytes, chunk, node.name, leaf.levels, budget);
+    checkPages(bytes, chunk, { name: node.name, rows, ...leaf.levels }, budget);
   }
   const own = node.leaf === null ? null : readOwn(bytes, footer, group, node.leaf, codecs.zstd);
   if (own !== null) return { type, rows, validity: own.validity, data: dataOf(own, type) };
@@ -237,8 +237,7 @@ function checkCodec({ codec }: ColumnChunk, column: string): void {
 function checkPages(
   bytes: Uint8Array,
   chunk: ColumnChunk,
-  column: string,
-  levels: Levels,
+  column: Levels & { name: string; rows: number },
   budget: { left: number },
 ): void {
   const end = chunk.offset + chunk.length;
@@ -257,17 +256,20 @@ function checkPages(
       );
     }
     const header = structAt(struct, HEADERS[type] ?? -1);
-    if (header === null) throw broken(`page of column ${column} has no header for its type ${type}`);
+    if (header === null) throw broken(`page of column ${column.name} has no header for its type ${type}`);
     const count = sizeAt(header, 1);
     if (type !== DICTIONARY_PAGE) values += count;
-    if (Math.max(values, count) > FOREIGN_ELEMENTS_MAX) throw broken(`column ${column} has ${values} values`);
+    if (Math.max(values, count) > FOREIGN_ELEMENTS_MAX) throw broken(`column ${column.name} has ${values} values`);
     if (type === DATA_PAGE) {
-      const known = (!levels.defined || sizeAt(header, 3) === RLE) && (!levels.repeated || sizeAt(header, 4) === RLE);
-      if (!known) throw broken(`levels of column ${column} are in an encoding that is not read`);
+      const known = (!column.defined || sizeAt(header, 3) === RLE) && (!column.repeated || sizeAt(header, 4) === RLE);
+      if (!known) throw broken(`levels of column ${column.name} are in an encoding that is not read`);
     }
     at = start + sizeAt(struct, 3);
   }
   if (at !== end) throw broken('page runs past its column');
+  if (!column.repeated && values !== column.rows) {
+    throw broken(`column ${column.name} has ${values} values in ${column.rows} rows`);
+  }
 }
 
 /** Field of a page header that is there for the type of the page. */
