@@ -10,7 +10,8 @@ describe('bench: append', () => {
     const [size] = report.sizes;
     // Of the values alone: it changes with the rows that are sent and with nothing else.
     expect(size.endToEnd.digest).toBe('51973badeacd37a1');
-    expect(size.endToEnd.bucketRequests['put']).toBeGreaterThanOrEqual(5);
+    // Data, manifest, list and version; the answer does not wait for the pointer.
+    expect(size.endToEnd.bucketRequests['put']).toBeGreaterThanOrEqual(4);
     expect(size.endToEnd.warm.cpuMs.min).toBeGreaterThan(0);
     expect(size.memory.peakBytes).toBeGreaterThan(size.memory.idle.used);
     expect(size.stages.length).toBeGreaterThanOrEqual(17);
