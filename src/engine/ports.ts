@@ -181,8 +181,9 @@ export interface Ledger {
   /** Drops frames up to `last` that the table already holds, without an intent. */
   forget(last: number, settlement: Settlement): void;
   /**
-   * Discards everything buffered, the open intent, and what batch ids and apps were heard of: the table is gone, and what
-   * is said of a batch is said of a table. Receipts stay. Returns the rows discarded.
+   * Discards everything buffered and the open intent; returns the rows. Refused: the table is gone, and with it go parked
+   * batches, batch ids and apps, since what is said of a batch is said of a table. Committed: the table has what was
+   * buffered already, and all else stays. Receipts stay.
    */
   discard(settlement: Settlement): number;
   /** Takes a new identity: the old one's numbers may have been given out twice. */

@@ -148,6 +148,11 @@ export class SqlLedger implements Ledger {
     const { rows } = this.#frames.buffer;
     const range = this.#frames.range;
     if (range !== null) this.#leave(range.first, range.last, settlement, null);
+    if (settlement.outcome === 'committed') {
+      this.#transaction(() => this.#sql.exec('DELETE FROM intents'));
+      this.#intent = null;
+      return rows;
+    }
     const parked = this.#transaction(() => {
       this.#sql.exec('DELETE FROM intents');
       this.#sql.exec('DELETE FROM batches');

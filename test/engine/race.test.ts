@@ -185,6 +185,25 @@ describe('race: ledgers that were lost or restored', () => {
     await expectValid(world);
   });
 
+  test('ledger: restored, it still knows the batch ids of what the table has', async () => {
+    const scenario = await newScenario();
+    const { world, ledger } = scenario;
+    const row = uniqueRow();
+    const first = await world.clock.until(scenario.service.append([row], { batchId: 'k' }));
+    scenario.acknowledged.push(spelled(row));
+    const earlier = ledger.snapshot();
+    await acknowledge(scenario, [uniqueRow()]);
+    await scenario.service.drain();
+
+    ledger.restore(earlier);
+    scenario.service = new Service(world, ledger);
+    const again = await world.clock.until(scenario.service.append([row], { batchId: 'k' }));
+    expect(scenario.service.count('ledger-restored')).toBe(1);
+    expect(again).toMatchObject({ duplicate: true, sequence: first.sequence, state: { state: 'committed' } });
+    await scenario.service.drain();
+    await expectExactlyOnce(scenario);
+  });
+
   test('ledger: restored to before the table was made anew, it gives no number twice', async () => {
     const scenario = await newScenario();
     const { world, ledger } = scenario;

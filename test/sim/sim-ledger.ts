@@ -253,6 +253,13 @@ export class SimLedger implements Ledger {
   discard(settlement: Settlement): number {
     const { rows } = this.state().buffer;
     const first = this.#durable.frames[0]?.sequence;
+    if (settlement.outcome === 'committed') {
+      this.#step('discard', (it) => {
+        if (first !== undefined) this.#leave(first, this.#lastSequence(), settlement);
+        it.intent = null;
+      });
+      return rows;
+    }
     const parked = this.#durable.parked;
     this.#step('discard', (it) => {
       if (first !== undefined) this.#leave(first, this.#lastSequence(), settlement);

@@ -274,6 +274,21 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.heldApps()).toEqual([]);
       expect(again.receipt(1)).toMatchObject({ state: 'refused', type: 'table-dropped' });
     });
+
+    it('discard: what the table has already leaves; parked frames, apps and batch ids stay', (host) => {
+      const ledger = host.open();
+      ledger.accept([of('b', 5n, 4)], 100);
+      ledger.seal(intent(1, 1), 2);
+      ledger.settle(committed(), [{ sequence: 1, settlement: parked }]);
+      ledger.accept([frame(2, { batchId: 'k' })], 200);
+      expect(ledger.discard(committed({ snapshotId: null, version: 3 }))).toBe(2);
+      const again = host.open();
+      expect(again.state()).toMatchObject({ intent: null, buffer: { frames: 0 } });
+      expect(again.heldApps()).toEqual(['b']);
+      expect(again.receipt(1)).toMatchObject({ state: 'parked' });
+      expect(again.receipt(2)).toMatchObject({ state: 'committed', version: 3 });
+      expect(again.batch('k')).toMatchObject({ sequence: 2 });
+    });
   });
 
   describe(`${name}: letting go`, () => {
