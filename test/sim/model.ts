@@ -34,6 +34,8 @@ export interface ForeignAppend {
 export class Model {
   readonly batches: Batch[] = [];
   readonly foreign: ForeignAppend[] = [];
+  /** Rows that an operation removed with their files: theirs is to be absent, until a rollback. */
+  readonly removed = new Set<number>();
   readonly batchOf = new Map<number, Batch>();
   readonly foreignOf = new Map<number, ForeignAppend>();
   /** Snapshots that main was rolled back to on purpose, by version. */

@@ -3,6 +3,7 @@ import { validateTable } from '../oracle/validator.ts';
 import { AppProducerActor } from './actors/app-producer.ts';
 import { ChaosActor } from './actors/chaos.ts';
 import { EngineActor } from './actors/engine.ts';
+import { MaintainerActor } from './actors/maintainer.ts';
 import { OperatorActor } from './actors/operator.ts';
 import { ProducerActor } from './actors/producer.ts';
 import { PLACE } from './service.ts';
@@ -43,7 +44,12 @@ export async function runSeed(seed: number, options: RunOptions = {}): Promise<R
   world.scheduler.note(JSON.stringify(swarm));
   world.objects.push(new SimObject(world, 'a'));
   if (swarm.second) world.objects.push(new SimObject(world, 'b'));
-  const actors: { start(): void }[] = [new OperatorActor(world), new ChaosActor(world), new EngineActor(world)];
+  const actors: { start(): void }[] = [
+    new OperatorActor(world),
+    new ChaosActor(world),
+    new EngineActor(world),
+    new MaintainerActor(world),
+  ];
   for (let i = 0; i < swarm.producers; i++) {
     actors.push(new ProducerActor(world, world.objects[i % world.objects.length], `producer${i}`));
   }

@@ -1,9 +1,14 @@
 import { zstdCompressSync } from 'node:zlib';
 import { versionOfMetadata } from '../../src/core/iceberg/locations.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { AdminCommits } from '../../src/engine/commit-to-end.ts';
+import { Eraser } from '../../src/engine/eraser.ts';
+import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Clock, Ledger, Mark } from '../../src/engine/ports.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
+import { TableChanges } from '../../src/engine/table-changes.ts';
+import { TableFiles } from '../../src/engine/table-files.ts';
 import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
 import type { Created } from '../../src/store/store.ts';
 import type { SimCall } from './faults.ts';
@@ -30,6 +35,9 @@ export class Incarnation implements Owner {
   readonly table: OpenTable;
   readonly writer: TableWriter;
   readonly admin: TableAdmin;
+  readonly changes: TableChanges;
+  readonly files: TableFiles;
+  readonly expirer: Expirer;
   readonly events: LogEvent[] = [];
   /** Rejects when callers lose it. */
   readonly gone: Promise<never>;
@@ -83,6 +91,12 @@ export class Incarnation implements Owner {
     this.table = new OpenTable(ports, PLACE);
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
+    const eraser = new Eraser(ports, this.table);
+    this.writer.alongside(eraser);
+    const commits = new AdminCommits(ports, this.table, this.writer);
+    this.changes = new TableChanges(ports, this.table, commits);
+    this.files = new TableFiles(ports, this.table, commits);
+    this.expirer = new Expirer(ports, this.table, this.changes, eraser);
   }
 
   crash(): void {

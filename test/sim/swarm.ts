@@ -35,6 +35,16 @@ export interface Swarm {
   replay: number;
   answerLost: number;
   dropMs: number;
+  /** What is asked of the service beside appends. */
+  maintain: {
+    compactMs: number;
+    deleteMs: number;
+    overwriteMs: number;
+    manifestsMs: number;
+    expireMs: number;
+    changeMs: number;
+    rollbackMs: number;
+  };
   engine: { appendMs: number; compactMs: number; expireMs: number; dropMs: number; rollbackMs: number; keep: number };
 }
 
@@ -63,6 +73,15 @@ export function calm(): Swarm {
     replay: 0,
     answerLost: 0,
     dropMs: 0,
+    maintain: {
+      compactMs: 0,
+      deleteMs: 0,
+      overwriteMs: 0,
+      manifestsMs: 0,
+      expireMs: 0,
+      changeMs: 0,
+      rollbackMs: 0,
+    },
     engine: { appendMs: 0, compactMs: 0, expireMs: 0, dropMs: 0, rollbackMs: 0, keep: 3 },
   };
 }
@@ -76,7 +95,7 @@ export function swarmOf(seed: number): Swarm {
     return rng.chance(off) ? 0 : value;
   };
   const swarm = calm();
-  swarm.steps = rng.between(350, 900);
+  swarm.steps = rng.between(400, 1_400);
   swarm.flushSeconds = rng.pick([1, 1, 2, 5]);
   swarm.latencyMs = some(0, 3, 150);
   const faulty = rng.chance(0.75);
@@ -107,6 +126,17 @@ export function swarmOf(seed: number): Swarm {
   swarm.replay = some(0.4, 0.02, 0.3);
   swarm.answerLost = some(0.5, 0.01, 0.2);
   swarm.dropMs = some(0.75, 15_000, 120_000);
+  const maintained = rng.chance(0.6);
+  const care = (off: number, low: number, high: number): number => (maintained ? some(off, low, high) : 0);
+  swarm.maintain = {
+    compactMs: care(0.3, 1_000, 15_000),
+    deleteMs: care(0.6, 5_000, 40_000),
+    overwriteMs: care(0.6, 3_000, 30_000),
+    manifestsMs: care(0.6, 3_000, 30_000),
+    expireMs: care(0.5, 2_000, 20_000),
+    changeMs: care(0.5, 2_000, 20_000),
+    rollbackMs: care(0.7, 5_000, 50_000),
+  };
   const foreign = rng.chance(0.6);
   const act = (off: number, low: number, high: number): number => (foreign ? some(off, low, high) : 0);
   swarm.engine = {

@@ -29,7 +29,12 @@ export class OperatorActor implements Owner {
     this.#busy = true;
     const { history, swarm, scheduler } = this.#world;
     const isForeign = history.tip !== null && history.tip.raw.properties['sluice.dropped'] !== 'true';
-    const properties = { 'sluice.flush-interval': `${swarm.flushSeconds}s` };
+    const properties = {
+      'sluice.flush-interval': `${swarm.flushSeconds}s`,
+      'timelake.snapshot-retention': '5s',
+      'timelake.min-snapshots': '2',
+      'timelake.max-snapshots': '12',
+    };
     scheduler.note(`operator ${isForeign ? 'attaches' : 'creates'} through ${object.name}`);
     await object
       .call(({ admin }) =>

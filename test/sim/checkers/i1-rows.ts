@@ -12,6 +12,7 @@ export class RowsChecker implements Checker {
   readonly #world: SimWorld;
   /** The table state that `present` flags are of. */
   #uuid = '';
+  #rows: ReadonlySet<number> = new Set();
   #snapshot: number | null = null;
 
   constructor(world: SimWorld) {
@@ -26,6 +27,7 @@ export class RowsChecker implements Checker {
     const uuid = raw?.['table-uuid'] ?? '';
     const changed = uuid !== this.#uuid;
     const rolledBack = raw !== null && !changed && this.#rolledBack(raw);
+    if (raw !== null && !changed && !rolledBack) this.#remove(raw, counts);
     for (const batch of model.batches) {
       const count = this.#countOf(batch.rows, counts, `batch ${batch.id}`);
       const lives = livesIn(batch, uuid);
@@ -33,7 +35,8 @@ export class RowsChecker implements Checker {
       if (count > this.#most(batch, lives)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
       if (count > 0 && lives === 0) this.#violate(`batch ${batch.id} is in a table it was not sent to`);
       if (batch.present && count === 0) {
-        if (changed) batch.excuse = 'its table went';
+        if (batch.rows.every((row) => model.removed.has(row))) batch.excuse = 'deleted';
+        else if (changed) batch.excuse = 'its table went';
         else if (rolledBack) batch.excuse = 'rolled back';
         else if (batch.excuse === null) this.#violate(`batch ${batch.id} left the table`);
       }
@@ -44,7 +47,7 @@ export class RowsChecker implements Checker {
       const count = this.#countOf(append.rows, counts, 'append of the foreign writer');
       if (count > 1) this.#violate(`foreign rows ${append.rows[0]} are in the table ${count} times`);
       if (append.present && count === 0) {
-        if (changed || rolledBack) append.excuse = 'gone';
+        if (changed || rolledBack || append.rows.every((row) => model.removed.has(row))) append.excuse = 'gone';
         else this.#violate(`foreign rows ${append.rows[0]} left the table`);
       }
       append.present = count > 0;
@@ -53,6 +56,7 @@ export class RowsChecker implements Checker {
       }
     }
     this.#uuid = uuid;
+    this.#rows = new Set(counts.keys());
     this.#snapshot = raw === null ? null : (currentOf(raw)?.['snapshot-id'] ?? null);
   }
 
@@ -89,14 +93,32 @@ export class RowsChecker implements Checker {
         if (receipt.type.startsWith('table-') && !history.gone.has(batch.promise.uuid)) {
           this.#violate(`${what} was refused as ${receipt.type}, and its table is still there`);
         }
+        if (!receipt.type.startsWith('table-') && batch.app === null) {
+          this.#violate(`${what} was refused as ${receipt.type}, and nothing is wrong with it`);
+        }
         return;
     }
   }
 
+  /** Rows that left with their files: only by a commit that says so, and as many as it says. */
+  #remove(raw: RawMetadata, counts: ReadonlyMap<number, number>): void {
+    const gone = [...this.#rows].filter((row) => !counts.has(row));
+    if (gone.length === 0) return;
+    const summary = currentOf(raw)?.summary ?? {};
+    const operation = summary['operation'];
+    if (operation !== 'delete' && operation !== 'overwrite') return;
+    if (Number(summary['deleted-records']) !== gone.length) {
+      this.#violate(`${gone.length} rows left with a ${operation} that says ${summary['deleted-records']}`);
+    }
+    for (const row of gone) this.#world.model.removed.add(row);
+  }
+
   /** How often the rows are there: each as often as the others, or a batch was torn. */
   #countOf(rows: readonly number[], counts: ReadonlyMap<number, number>, what: string): number {
-    const first = counts.get(rows[0]) ?? 0;
+    const { removed } = this.#world.model;
+    const first = counts.get(rows.find((row) => !removed.has(row)) ?? rows[0]) ?? 0;
     for (const row of rows) {
+      if (removed.has(row) && !counts.has(row)) continue;
       if ((counts.get(row) ?? 0) !== first) this.#violate(`${what} is torn: row ${row}`);
     }
     return first;
