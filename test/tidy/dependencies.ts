@@ -17,6 +17,7 @@ export const DEV_DEPENDENCIES: Readonly<Record<string, string>> = {
   'csv-parse': 'independent CSV reader in tests',
   'fast-check': 'property tests',
   icebird: 'independent Iceberg reader in tests',
+  miniflare: 'local runtime without the command line, for tests that kill it',
   typescript: 'type checker',
   'vega-datasets': 'real data for tests and benchmarks, without a download',
   vite: 'vitest asks for it',
