@@ -50,7 +50,7 @@ export function foreignCast(from: ForeignType, to: Type, options: CastOptions): 
     }
   }
   const wanted = typeof to === 'string' ? to : to.type;
-  return { problem: `is a ${foreignTypeText(from)}, of which no ${wanted} is made` };
+  return { problem: `comes as ${foreignTypeText(from)}, of which no ${wanted} is made` };
 }
 
 function primitiveForeignCast(from: ForeignType, to: PrimitiveType, options: CastOptions): Cast<unknown> | null {
