@@ -5,6 +5,7 @@ import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
 import { authorize } from './auth.ts';
+import { influxProblem, influxRoutes } from './influx.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
 import { tableRoutes } from './tables.ts';
 
@@ -65,12 +66,17 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
 
   app.get('/health', (context) => context.json({ status: 'ok' }));
 
-  app.use('/v1/*', async (context, next) => {
-    const ports = portsOf(context.env);
-    authorize(context.req.header('authorization') ?? null, ports.token);
-    context.set('ports', ports);
-    await next();
-  });
+  // What clients of InfluxDB ask before they write.
+  app.get('/ping', () => new Response(null, { status: 204, headers: { 'x-influxdb-build': 'sluice' } }));
+
+  for (const paths of ['/v1/*', '/api/v2/*']) {
+    app.use(paths, async (context, next) => {
+      const ports = portsOf(context.env);
+      authorize(context.req.header('authorization') ?? null, ports.token);
+      context.set('ports', ports);
+      await next();
+    });
+  }
 
   app.get('/v1/tables', async (context) => {
     const after = context.req.query('after') ?? null;
@@ -81,8 +87,9 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
   });
 
   app.route('/v1/tables/:namespace/:table', tableRoutes());
+  app.route('/api/v2', influxRoutes());
 
-  for (const path of ['/health', '/v1/tables']) {
+  for (const path of ['/health', '/ping', '/v1/tables']) {
     app.all(path, (context) => methodNotAllowed(context.req.method, 'GET'));
   }
 
@@ -91,7 +98,8 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
   );
 
   app.onError((error, context) => {
-    const response = problemResponse(error instanceof HTTPException ? invalid('malformed', error.message) : error);
+    const known = error instanceof HTTPException ? invalid('malformed', error.message) : error;
+    const response = context.req.path.startsWith('/api/v2/') ? influxProblem(known) : problemResponse(known);
     if (response.status >= 500) {
       const { method, path } = context.req;
       const stack = error instanceof Error ? error.stack : String(error);

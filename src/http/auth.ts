@@ -10,7 +10,8 @@ import { sha256 } from '../platform/hash.ts';
  */
 export function authorize(header: string | null, token: string | null): void {
   if (token === null) return;
-  const match = /^Bearer +([^ ]+) *$/i.exec(header ?? '');
+  // `Token` is what clients of InfluxDB say.
+  const match = /^(?:Bearer|Token) +([^ ]+) *$/i.exec(header ?? '');
   const given = sha256([utf8(match?.[1] ?? '')]);
   const wanted = sha256([utf8(token)]);
   let difference = match === null ? 1 : 0;

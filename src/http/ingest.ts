@@ -1,18 +1,9 @@
-import { hex } from '../core/base/bytes.ts';
 import { invalid, rejected } from '../core/base/errors.ts';
-import {
-  BATCH_ID_LENGTH_MAX,
-  BATCH_PARTITIONS_MAX,
-  FRAME_BYTES_MAX,
-  INGEST_VIEW_MS,
-  INGEST_VIEWS_MAX,
-  WAIT_MAX_MS,
-} from '../core/base/limits.ts';
+import { WAIT_MAX_MS } from '../core/base/limits.ts';
 import { isAppName, parseEpoch } from '../core/batch/admission.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
-import { encodeFrameBody } from '../core/columns/frame.ts';
-import { partitionRows } from '../core/columns/partition.ts';
-import type { IngestView } from '../object/views.ts';
+import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
+import { batchIdOf, type Named, newFrame } from './new-frame.ts';
 import { type RowError, readRows } from './rows.ts';
 import { type Ctx, nameOf, objectOf, unwrap } from './table-context.ts';
 
@@ -31,14 +22,13 @@ export interface ReadFrame {
  *
  * @throws what `readRows` throws; invalid `malformed`, `too-many-partitions`, `too-large`
  */
-export async function readFrame(
-  context: Ctx,
-  named: { batchId: string | null; producer: Producer | null },
-): Promise<ReadFrame> {
+export async function readFrame(context: Ctx, named: Named): Promise<ReadFrame> {
   const { req } = context;
   const onError = req.query('on_error') ?? 'refuse';
   if (onError !== 'refuse' && onError !== 'skip') throw invalid('malformed', `on_error is refuse or skip: ${onError}`);
-  const { settings, schema, spec, tableUuid } = await ingestView(context);
+  const { namespace, table } = nameOf(context);
+  const view = await ingestViewOf(context.var.ports, namespace, table);
+  const { settings, schema, tableUuid } = view;
   const { columns, rowsRead, errors, errorCount, digest } = await readRows({
     body: req.raw.body,
     contentType: req.header('content-type') ?? null,
@@ -56,20 +46,7 @@ export async function readFrame(
     ...(onError === 'skip' ? { rows_read: rowsRead, rows_skipped: errorCount, errors } : {}),
   };
   if (columns.rows === 0) return { frame: null, tableUuid, counts };
-  const { tuples } = partitionRows(columns, spec, BATCH_PARTITIONS_MAX);
-  const body = encodeFrameBody(columns);
-  if (body.length > FRAME_BYTES_MAX) {
-    throw invalid('too-large', `batch is larger than a flush takes: bytes=${body.length} most=${FRAME_BYTES_MAX}`);
-  }
-  const frame = {
-    ...named,
-    digest: hex(digest),
-    schemaId: schema['schema-id'],
-    rows: columns.rows,
-    partitions: tuples.length,
-    body,
-  };
-  return { frame, tableUuid, counts };
+  return { frame: newFrame(columns, view, named, digest), tableUuid, counts };
 }
 
 export async function postRows(context: Ctx): Promise<Response> {
@@ -121,39 +98,14 @@ export function epochOf(epoch: string | undefined): bigint {
   return number;
 }
 
-/** `Idempotency-Key`, bare or as the quoted string of its draft standard. */
-function batchIdOf(header: string | null): string | null {
-  if (header === null) return null;
-  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
-  if (key === '' || key.length > BATCH_ID_LENGTH_MAX || !/^[\x20-\x7e]+$/.test(key)) {
-    throw invalid('malformed', `idempotency-key is 1 to ${BATCH_ID_LENGTH_MAX} printable ASCII characters`);
-  }
-  return key;
-}
-
 /** Milliseconds of `Prefer: wait=N` (RFC 7240, seconds), at most `WAIT_MAX_MS`; 0 without it. */
 function waitOf(header: string | null): number {
   const match = /(?:^|[,;\s])wait\s*=\s*"?([0-9]{1,6})"?(?=$|[,;\s])/i.exec(header ?? '');
   return match === null ? 0 : Math.min(Number(match[1]) * 1000, WAIT_MAX_MS);
 }
 
-/** What this isolate knows of tables it ingests into. Short-lived: the object refuses what was made for another table. */
-const views = new Map<string, { view: IngestView; untilMs: number }>();
-
-/** The table as the door needs it, from memory or from its object. */
-async function ingestView(context: Ctx): Promise<IngestView> {
-  const { key } = nameOf(context);
-  const nowMs = context.var.ports.now();
-  const known = views.get(key);
-  if (known !== undefined && known.untilMs > nowMs) return known.view;
-  views.delete(key);
-  const view = unwrap(await objectOf(context).ingest());
-  if (views.size >= INGEST_VIEWS_MAX) views.delete(views.keys().next().value ?? '');
-  views.set(key, { view, untilMs: nowMs + INGEST_VIEW_MS });
-  return view;
-}
-
 /** Asks the object again at the next batch. */
 export function forgetView(context: Ctx): void {
-  views.delete(nameOf(context).key);
+  const { namespace, table } = nameOf(context);
+  forgetViewOf(namespace, table);
 }

@@ -332,3 +332,6 @@ export const ARROW_MESSAGES_MAX = 10_000;
 /** Elements of one list column of a body, all rows together: nulls and empty structs in lists take no byte of it, and each
  * takes some dozen bytes of memory while it is read. */
 export const FOREIGN_ELEMENTS_MAX = 2 * 1024 * 1024;
+
+/** Measurements of one write of points: each is two calls to an object of its own. Telegraf's plug-ins send some dozen. */
+export const POINT_TABLES_MAX = 100;

@@ -1,4 +1,4 @@
-import { textOf, utf8 } from '../../core/base/bytes.ts';
+import { utf8 } from '../../core/base/bytes.ts';
 import { invalid, type SluiceError } from '../../core/base/errors.ts';
 import { LINE_BYTES_MAX, SCHEMA_FIELDS_MAX } from '../../core/base/limits.ts';
 import { NUMBER_MARK, type RowFaultType, shorten } from '../../core/columns/fault.ts';
@@ -6,6 +6,7 @@ import type { Schema, Type } from '../../core/iceberg/types.ts';
 import type { RowReader, RowSink } from './format.ts';
 import { emptyBody, lineTooLong, parseText } from './json-text.ts';
 import { isJsonNumber, plainNumber } from './plain-number.ts';
+import { bytesBehind, latin1, newlineFrom, newlinesIn, piece, textOrNull } from './window-text.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -85,9 +86,6 @@ interface Problem {
   field?: string;
 }
 
-/** Texts longer than this are slices of the window for the runtime, which they would keep in memory. */
-const SLICE_LENGTH_MIN = 13;
-
 class CsvReader implements RowReader {
   private readonly sink: RowSink;
   private readonly comma: number;
@@ -109,17 +107,12 @@ class CsvReader implements RowReader {
   take(bytes: Uint8Array, last: boolean): number {
     const end = last ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
     const window = bytes.subarray(0, end);
-    let text: string;
-    let raw: Uint8Array | null = null;
-    try {
-      text = textOf(window);
-    } catch {
-      // A character a byte: what CSV is made of is ASCII, and each value is looked at on its own.
-      text = latin1(window);
-      raw = window;
-    }
+    const whole = textOrNull(window);
+    // A character a byte: what CSV is made of is ASCII, and each value is looked at on its own.
+    const raw = whole === null ? window : null;
+    const text = whole ?? latin1(window);
     const taken = this.takeRecords(text, raw, last);
-    const left = raw !== null || text.length === end ? end - taken : utf8(text.slice(taken)).length;
+    const left = raw === null ? bytesBehind(text, taken, end) : end - taken;
     if (bytes.length - end + left > LINE_BYTES_MAX) throw lineTooLong('line', this.lines + 1);
     if (last && this.columns === null) throw emptyBody();
     return end - left;
@@ -177,7 +170,7 @@ class CsvReader implements RowReader {
         at = end + 1;
         if (at < length && text.charCodeAt(at) !== comma && this.endOfLine(text, at) === at) {
           this.blame('malformed-csv', 'has text behind a closing quote', text.slice(at, at + 20));
-          at = lineEndFrom(text, at);
+          at = newlineFrom(text, at);
         }
       } else {
         while (at < length) {
@@ -191,7 +184,7 @@ class CsvReader implements RowReader {
                 ? 'has a quote inside of a value without quotes'
                 : 'has a carriage return outside of quotes',
             );
-            at = lineEndFrom(text, at);
+            at = newlineFrom(text, at);
             break;
           }
           at++;
@@ -251,7 +244,7 @@ class CsvReader implements RowReader {
       const number = plainNumber(text, from, to);
       if (!Number.isNaN(number)) return number;
     }
-    const cell = text.slice(from, to);
+    const cell = kind === 'text' ? piece(text, from, to) : text.slice(from, to);
     switch (kind) {
       case 'number':
         return isJsonNumber(cell) ? NUMBER_MARK + cell : cell;
@@ -259,8 +252,6 @@ class CsvReader implements RowReader {
         return isJsonNumber(cell) ? Number(cell) : cell;
       case 'boolean':
         return BOOLEANS.get(cell) ?? cell;
-      case 'text':
-        return cell.length < SLICE_LENGTH_MIN ? cell : copyOf(cell);
       case 'nested': {
         const parsed = parseText(utf8(cell), 'decimals');
         if (parsed.ok) return parsed.value;
@@ -268,6 +259,7 @@ class CsvReader implements RowReader {
         this.problem ??= { ...parsed.fault, message: `${field} ${parsed.fault.message}`, field };
         return null;
       }
+      case 'text':
       case 'other':
         return cell;
     }
@@ -275,13 +267,10 @@ class CsvReader implements RowReader {
 
   /** The text of a value on its own, with its doubled quotes single. */
   private cellOf(text: string, raw: Uint8Array | null, from: number, to: number, isDoubled: boolean): string {
-    let cell = text.slice(from, to);
-    if (raw !== null) {
-      try {
-        cell = textOf(raw.subarray(from, to));
-      } catch {
-        this.blame('malformed-utf8', 'is not UTF-8');
-      }
+    const cell = raw === null ? text.slice(from, to) : textOrNull(raw.subarray(from, to));
+    if (cell === null) {
+      this.blame('malformed-utf8', 'is not UTF-8');
+      return '';
     }
     return isDoubled ? cell.replaceAll('""', '"') : cell;
   }
@@ -296,29 +285,6 @@ class CsvReader implements RowReader {
   private blame(type: RowFaultType, problem: string, text?: string): void {
     this.problem ??= { type, message: `line ${problem}`, ...(text === undefined ? {} : { text: shorten(text) }) };
   }
-}
-
-/** Place of the next newline; the length when there is none. */
-function lineEndFrom(text: string, at: number): number {
-  const newline = text.indexOf('\n', at);
-  return newline < 0 ? text.length : newline;
-}
-
-function newlinesIn(text: string, from: number, to: number): number {
-  let count = 0;
-  for (let at = from; at < to; at++) if (text.charCodeAt(at) === NEWLINE) count++;
-  return count;
-}
-
-/** The same text in memory of its own. */
-function copyOf(slice: string): string {
-  return ` ${slice}`.slice(1);
-}
-
-function latin1(bytes: Uint8Array): string {
-  let out = '';
-  for (let at = 0; at < bytes.length; at += 4096) out += String.fromCharCode(...bytes.subarray(at, at + 4096));
-  return out;
 }
 
 function badHeader(line: number, problem: string): SluiceError {
