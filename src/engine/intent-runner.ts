@@ -32,6 +32,7 @@ export interface RunnerEvents {
 /** Why a batch that did not become table data did not, for whoever holds its receipt. */
 const REASONS: Readonly<Record<string, string>> = {
   'app-parked': 'an earlier epoch of the app was refused and waits for its owner',
+  'epoch-left-out': 'a commit went past it without it, and its snapshot has expired',
   'epoch-gap': 'epochs before it are missing from the table, after a rollback or another writer',
 };
 

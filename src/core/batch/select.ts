@@ -45,7 +45,7 @@ export function select(
   return { included: included.filter((frame) => frame.sequence <= last), leftOut: kept, last };
 
   function judge({ sequence, producer }: Frame): Omit<LeftOut, 'sequence'> | null {
-    if (BigInt(sequence) <= own) return { outcome: 'committed', type: '' };
+    if (BigInt(sequence) <= own) return passed(producer);
     const reason = input.refused.get(sequence);
     if (producer === null) return reason === undefined ? null : { outcome: 'refused', type: reason };
     const { app, epoch } = producer;
@@ -59,6 +59,18 @@ export function select(
     }
     watermarks.set(app, epoch);
     return null;
+  }
+
+  /**
+   * A frame that a commit of this ledger has gone past: in the table, or left out of it by a snapshot that nobody can read
+   * any more. Where the producer's own progress is behind, it was left out: then it is its owner's to decide.
+   */
+  function passed(producer: Frame['producer']): Omit<LeftOut, 'sequence'> {
+    const watermark = producer === null ? null : (watermarks.get(producer.app) ?? null);
+    if (producer === null || (watermark !== null && producer.epoch <= watermark))
+      return { outcome: 'committed', type: '' };
+    held.add(producer.app);
+    return { outcome: 'parked', type: 'epoch-left-out' };
   }
 }
 
