@@ -1,3 +1,4 @@
+import { SluiceError } from '../core/base/errors.ts';
 import { DOOMED_KEYS_MAX, ERASE_GRACE_MS } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { expire, expiredOf } from '../core/commit/plan-expire.ts';
@@ -81,11 +82,22 @@ export class Expirer {
     return { ...expired, base: result.base, changed: result.changed, files, eraseMs, metadataFiles };
   }
 
-  /** Keys that only what expires on this state reaches, at most `DOOMED_KEYS_MAX`. */
+  /**
+   * Keys that only what expires on this state reaches, at most `DOOMED_KEYS_MAX`; null when that cannot be told, and they
+   * are left to the sweep: too many reads, or another writer has expired and deleted some of it in the meantime.
+   */
   async #lost(metadata: TableMetadata, nowMs: number): Promise<string[] | null> {
     const { updates } = expire(nowMs)(metadata);
     const after = applyUpdates(metadata, updates, { nowMs, previousMetadataLocation: null });
-    const keys = await this.#reach.lost(metadata, after);
-    return keys?.slice(0, DOOMED_KEYS_MAX) ?? null;
+    try {
+      const keys = await this.#reach.lost(metadata, after);
+      return keys?.slice(0, DOOMED_KEYS_MAX) ?? null;
+    } catch (error) {
+      // Damage only when the newest version still needs what is missing.
+      if (!(error instanceof SluiceError && error.kind === 'corrupt')) throw error;
+      const retained = new Set((await this.#table.load())?.metadata.snapshots.map((one) => one['snapshot-id']));
+      if (metadata.snapshots.every((snapshot) => retained.has(snapshot['snapshot-id']))) throw error;
+      return null;
+    }
   }
 }
