@@ -3,8 +3,10 @@ import {
   Float64,
   Int64,
   makeData,
+  Table,
   TimestampNanosecond,
   tableFromArrays,
+  tableFromIPC,
   tableToIPC,
   Utf8,
   Vector,
@@ -127,6 +129,20 @@ test('B030, B047, B054, B055: every type, as Arrow stream, Arrow file and Parque
   for (const table of tables) expect(table).toEqual(tables[0]);
 });
 
+test('columns become an Arrow stream', async () => {
+  const answer = await ask<{ allowed: number[] }>(service.send, 'GET', '/probe/arrow');
+  const table = tableFromIPC(Uint8Array.from(answer.body.allowed));
+  expect(table.schema.fields.map((one) => String(one.type))).toEqual([
+    'Int64',
+    'Dictionary<Int32, Utf8>',
+    'Decimal[9e+2]',
+    'Bool',
+    'List<Int64>',
+  ]);
+  const [row] = table.toArray().map((one) => one.toJSON());
+  expect([row.c0, row.c1, row.c3, [...row.c4]]).toEqual([9_007_199_254_740_993n, 'é', null, [1n, null]]);
+});
+
 test('dictionaries that grow or change between batches', async () => {
   const path = await create('codes', [field('code', 'string')]);
   for (const name of ['delta.arrows', 'replaced.arrows']) {
@@ -147,7 +163,7 @@ test('20,000 rows are the same as Arrow and as NDJSON', async () => {
   const nanos = BigInt64Array.from({ length: count }, (_, i) => BigInt(start + i) * 1_000_000n + 999n);
   const time = new Vector([makeData({ type: new TimestampNanosecond('UTC'), data: nanos } as never)]);
   const values = {
-    time: time as never,
+    time,
     device: vectorFromArray(
       Array.from({ length: count }, (_, i) => (i % 50 === 0 ? null : `device ${i % 300}`)),
       new Utf8(),
@@ -168,7 +184,7 @@ test('20,000 rows are the same as Arrow and as NDJSON', async () => {
   }).join('\n');
   const found: unknown[][] = [];
   for (const [name, headers, body] of [
-    ['as_arrow', STREAM, tableToIPC(tableFromArrays(values), 'stream')],
+    ['as_arrow', STREAM, tableToIPC(new Table(values), 'stream')],
     ['as_lines', NDJSON, lines],
   ] as const) {
     const path = await create(name, fields);
@@ -184,7 +200,7 @@ test('what does not fit is refused with its place, and nothing is taken', async 
   const path = await create('refusing', [{ ...field('id', 'long'), required: true }, field('name', 'string')]);
   const stream = (id: (bigint | null)[]) =>
     tableToIPC(
-      tableFromArrays({
+      new Table({
         id: vectorFromArray(id, new Int64()),
         name: vectorFromArray(
           id.map(() => 'n'),
