@@ -86,8 +86,14 @@ async function comeToRest(world: SimWorld): Promise<void> {
   scheduler.note('faults stop');
   const steps = scheduler.steps + REST_STEPS;
   const endMs = scheduler.now() + REST_MS;
+  let isAsked = false;
   for (const { incarnations } of objects) for (const { store } of incarnations) store.faults.stop();
   while (world.violations.length === 0 && scheduler.steps < steps && scheduler.now() < endMs) {
+    if (!isAsked && world.history.isServed) {
+      isAsked = true;
+      // Whoever asks an object for its table makes it look, and the pointer follows.
+      for (const object of objects) void object.call(({ writer }) => writer.live()).catch(() => undefined);
+    }
     for (const object of objects) letGo(object);
     if (isAtRest(world)) return;
     if (!(await world.step())) return;
@@ -122,7 +128,8 @@ async function validate(world: SimWorld): Promise<void> {
     // The file of a reopened name lies among the versions and is none of the chain.
     versions: !world.marks.has('reopened-name-created'),
     // A pointer that was on its way when the folder was emptied may name a version of the table before.
-    ignore: world.history.gone.size > 0 ? ['H6'] : [],
+    // After a rollback over a deletion a file's entry is met as deleted first, and as added by a later list.
+    ignore: [...(world.history.gone.size > 0 ? ['H6'] : []), ...(world.model.rollbacks.size > 0 ? ['Q9'] : [])],
   });
   for (const finding of findings.slice(0, 5)) world.violate('validator', JSON.stringify(finding));
 }

@@ -99,6 +99,15 @@ export class Incarnation implements Owner {
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
   }
 
+  /** As every operation of the product ends: the pointer is to follow. */
+  saw(base: { version: number; metadata: { 'table-uuid': string } }): void {
+    const { ledger } = this.#object;
+    const known = ledger.state().table;
+    if (this.cutOff !== null || known?.uuid !== base.metadata['table-uuid'] || known.version >= base.version) return;
+    ledger.know({ uuid: known.uuid, version: base.version });
+    void this.writer.run();
+  }
+
   crash(): void {
     this.ended = true;
     this.#leave(new Gone('the object was reset'));

@@ -81,6 +81,7 @@ export class EngineActor implements Owner {
           'added-data-files': String(files.added.files),
           'added-records': String(files.added.records),
           'added-files-size': String(files.added.bytes),
+          'changed-partition-count': String(files.added.partitions.size),
         },
       );
     }).then((committed) => {
@@ -122,6 +123,7 @@ export class EngineActor implements Owner {
         'added-data-files': String(files.added.files),
         'added-records': String(files.added.records),
         'added-files-size': String(files.added.bytes),
+        'changed-partition-count': String(files.added.partitions.size),
         'deleted-data-files': String(rewritten.removed.files),
         'deleted-records': String(rewritten.removed.records),
         'removed-files-size': String(rewritten.removed.bytes),
@@ -282,7 +284,6 @@ export class EngineActor implements Owner {
       summary: {
         operation,
         ...counters,
-        'changed-partition-count': '1',
         'total-data-files': total('total-data-files', 'added-data-files', 'deleted-data-files'),
         'total-records': total('total-records', 'added-records', 'deleted-records'),
         'total-files-size': total('total-files-size', 'added-files-size', 'removed-files-size'),

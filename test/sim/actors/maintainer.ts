@@ -75,6 +75,7 @@ export class MaintainerActor implements Owner {
       if (result.outcome === 'conflict' && result.discardable) {
         await incarnation.store.delete(uploads.map(({ key }) => key)).catch(() => undefined);
       }
+      if (result.outcome === 'committed') incarnation.saw(result.base);
       if (result.outcome !== 'unknown' && result.outcome !== 'unavailable') return;
       await this.#pause(1_000);
     }

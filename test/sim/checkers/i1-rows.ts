@@ -12,7 +12,7 @@ export class RowsChecker implements Checker {
   readonly #world: SimWorld;
   /** The table state that `present` flags are of. */
   #uuid = '';
-  #rows: ReadonlySet<number> = new Set();
+  #counts: ReadonlyMap<number, number> = new Map();
   #snapshot: number | null = null;
 
   constructor(world: SimWorld) {
@@ -22,7 +22,7 @@ export class RowsChecker implements Checker {
   async atRest(): Promise<void> {
     const { history, model } = this.#world;
     const raw = history.tip?.raw ?? null;
-    const counts = raw === null ? new Map<number, number>() : await this.#counts(raw);
+    const counts = raw === null ? new Map<number, number>() : await this.#count(raw);
     if (counts === null) return;
     const uuid = raw?.['table-uuid'] ?? '';
     const changed = uuid !== this.#uuid;
@@ -56,7 +56,7 @@ export class RowsChecker implements Checker {
       }
     }
     this.#uuid = uuid;
-    this.#rows = new Set(counts.keys());
+    this.#counts = counts;
     this.#snapshot = raw === null ? null : (currentOf(raw)?.['snapshot-id'] ?? null);
   }
 
@@ -102,13 +102,14 @@ export class RowsChecker implements Checker {
 
   /** Rows that left with their files: only by a commit that says so, and as many as it says. */
   #remove(raw: RawMetadata, counts: ReadonlyMap<number, number>): void {
-    const gone = [...this.#rows].filter((row) => !counts.has(row));
+    const gone = [...this.#counts.keys()].filter((row) => !counts.has(row));
     if (gone.length === 0) return;
+    const rows = gone.reduce((sum, row) => sum + (this.#counts.get(row) ?? 0), 0);
     const summary = currentOf(raw)?.summary ?? {};
     const operation = summary['operation'];
     if (operation !== 'delete' && operation !== 'overwrite') return;
-    if (Number(summary['deleted-records']) !== gone.length) {
-      this.#violate(`${gone.length} rows left with a ${operation} that says ${summary['deleted-records']}`);
+    if (Number(summary['deleted-records']) !== rows) {
+      this.#violate(`${rows} rows left with a ${operation} that says ${summary['deleted-records']}`);
     }
     for (const row of gone) this.#world.model.removed.add(row);
   }
@@ -137,7 +138,7 @@ export class RowsChecker implements Checker {
     return true;
   }
 
-  async #counts(raw: RawMetadata): Promise<Map<number, number> | null> {
+  async #count(raw: RawMetadata): Promise<Map<number, number> | null> {
     const counts = new Map<number, number>();
     const snapshot = currentOf(raw);
     if (snapshot === null) return counts;

@@ -28,9 +28,8 @@ export class RestChecker implements Checker {
     const { history, memory } = this.#world;
     const { tip, pointedBack } = history;
     if (tip === null || tip.by.startsWith('engine') || pointedBack > tip.at) return;
-    // A table that none of our objects has heard of, made by one that was cut off, is pointed at by the first that does.
-    const isKnown = this.#world.objects.some(({ ledger }) => ledger.state().table?.uuid === tip.raw['table-uuid']);
-    if (!isKnown) return;
+    // A version by an incarnation that was cut off is pointed at once its successor hears of it.
+    if (!this.#world.objects.some(({ current }) => current?.name === tip.by)) return;
     const hint = memory.peek(tip.key.replace(/v[0-9]+\.metadata\.json$/, 'version-hint.text'));
     const version = hint === null ? 0 : Number(new TextDecoder().decode(hint.bytes));
     if (version < tip.version)
