@@ -1,6 +1,6 @@
 import { utf8 } from '../../core/base/bytes.ts';
 import { invalid } from '../../core/base/errors.ts';
-import { LINE_BYTES_MAX } from '../../core/base/limits.ts';
+import { LINE_BYTES_MAX, SCHEMA_FIELDS_MAX } from '../../core/base/limits.ts';
 import { shorten } from '../../core/columns/fault.ts';
 import type { EpochUnit } from '../../core/columns/times.ts';
 import type { RowReader, RowSink } from './format.ts';
@@ -64,20 +64,24 @@ export function pointReader(options: PointOptions): PointReader {
   return new LineReader(options);
 }
 
+/**
+ * A measurement and the names that its lines had, in an order that they mostly keep. Lines repeat them, some left out: then
+ * a name is compared with the next ones in order and need not be made. None is in it twice.
+ */
 interface Measurement {
   table: PointTable;
-  /**
-   * The names of the last line, in order. Lines mostly repeat them: then a name is compared, not made. None stands twice,
-   * and none is the time column.
-   */
   keys: Key[];
+  byRaw: Map<string, Key>;
 }
 
 interface Key {
-  /** As it stands in the line, with the equals sign. */
+  /** As it stands in the line, with the equals sign. No two spellings are one name. */
   raw: string;
   name: string;
 }
+
+/** Names compared before one is looked up. */
+const KEYS_COMPARED = 8;
 
 /** Why a line is no line protocol. No error: nobody looks at where it came from, and a body may hold many. */
 class Malformed {
@@ -102,8 +106,10 @@ class LineReader implements PointReader {
   private isEmpty = true;
   private text = '';
   private at = 0;
-  /** The line has a name that the one before had not in this place. */
-  private hasNewName = false;
+  /** Where in the measurement's names the next one of the line is expected. */
+  private place = 0;
+  /** The line has a name out of order: it may stand in it twice. */
+  private isOutOfOrder = false;
   private fault: ValueFault | null = null;
 
   constructor(options: PointOptions) {
@@ -234,7 +240,7 @@ class LineReader implements PointReader {
         this.wanted = name;
         return null;
       }
-      measurement = { table, keys: [] };
+      measurement = { table, keys: [], byRaw: new Map() };
       this.measurements.set(name, measurement);
     }
     this.at = end;
@@ -246,30 +252,31 @@ class LineReader implements PointReader {
   /** What is behind the measurement, to the end of the line. */
   private takePoint(measurement: Measurement, line: number): void {
     const { text } = this;
-    const { table, keys } = measurement;
+    const { table } = measurement;
     const row: Record<string, unknown> = {};
     let names = 0;
     this.fault = null;
-    this.hasNewName = false;
+    this.place = 0;
+    this.isOutOfOrder = false;
     while (text.charCodeAt(this.at) === COMMA) {
       this.at++;
-      const name = this.nameAt(keys, names++);
+      const name = this.nameAt(measurement);
+      names++;
       put(row, name, this.tagAt(name));
     }
     if (text.charCodeAt(this.at) !== SPACE) throw new Malformed('has no fields');
     this.skipSpaces();
     if (this.isEnd(this.at)) throw new Malformed('has no fields');
     for (;;) {
-      const name = this.nameAt(keys, names++);
+      const name = this.nameAt(measurement);
+      names++;
       put(row, name, this.fieldAt(name, table.exact));
       if (text.charCodeAt(this.at) !== COMMA) break;
       this.at++;
     }
     const micros = this.timeAt(table);
     if (!this.isEnd(this.at)) throw new Malformed('goes on behind its time');
-    if (this.hasNewName && (Object.hasOwn(row, table.timeColumn) || Object.keys(row).length !== names)) {
-      // Not to be taken for names that were looked at.
-      keys.length = 0;
+    if (Object.hasOwn(row, table.timeColumn) || (this.isOutOfOrder && Object.keys(row).length !== names)) {
       this.fault ??= new ValueFault('duplicate-key', 'line has two values for one column', null);
     }
     this.isEmpty = false;
@@ -281,16 +288,16 @@ class LineReader implements PointReader {
     } else table.sink.fault(line, fault.type, fault.message, fault.text, fault.field ?? undefined);
   }
 
-  /** The name before an equals sign, the `place`th of its line. */
-  private nameAt(keys: Key[], place: number): string {
-    const { text } = this;
-    if (place < keys.length) {
-      const { raw, name } = keys[place];
-      if (text.startsWith(raw, this.at)) {
-        this.at += raw.length;
-        return name;
-      }
-      keys.length = place;
+  /** The name before an equals sign. */
+  private nameAt({ keys, byRaw }: Measurement): string {
+    const { text, place } = this;
+    const until = Math.min(keys.length, place + KEYS_COMPARED);
+    for (let i = place; i < until; i++) {
+      const { raw, name } = keys[i];
+      if (!text.startsWith(raw, this.at)) continue;
+      this.at += raw.length;
+      this.place = i + 1;
+      return name;
     }
     const from = this.at;
     const end = this.endOfName(from, true);
@@ -298,11 +305,17 @@ class LineReader implements PointReader {
     if (text.charCodeAt(end) !== EQUALS) throw new Malformed('has a tag or field without a value');
     if (end === from) throw new Malformed('has a tag or field without a name');
     this.at = end + 1;
+    this.isOutOfOrder = true;
+    const known = byRaw.get(text.slice(from, end + 1));
+    if (known !== undefined) return known.name;
     const raw = piece(text, from, end + 1);
-    const name = unescaped(raw.slice(0, -1));
-    keys.push({ raw, name });
-    this.hasNewName = true;
-    return name;
+    const key = { raw, name: unescaped(raw.slice(0, -1)) };
+    if (keys.length < SCHEMA_FIELDS_MAX) {
+      byRaw.set(raw, key);
+      keys.splice(place, 0, key);
+      this.place = place + 1;
+    }
+    return key.name;
   }
 
   private tagAt(name: string): string {

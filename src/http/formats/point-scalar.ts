@@ -36,6 +36,8 @@ export function scalarOf(
   name: string,
   exact: boolean,
 ): number | bigint | string | boolean | ValueFault | null {
+  // What is not plain is mostly a float of many digits.
+  if (isJsonNumber(text)) return exact ? NUMBER_MARK + text : Number(text);
   const unit = text.charCodeAt(text.length - 1);
   if (unit === 0x69 || unit === 0x75) {
     const value = integerOf(text.slice(0, -1), unit === 0x69, name);
@@ -43,7 +45,6 @@ export function scalarOf(
   }
   const boolean = BOOLEANS.get(text);
   if (boolean !== undefined) return boolean;
-  if (isJsonNumber(text)) return exact ? NUMBER_MARK + text : Number(text);
   if (LOOSE_NUMBER.test(text)) return Number(text);
   if (!NOT_FINITE.test(text)) return null;
   const field = shorten(name);
