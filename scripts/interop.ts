@@ -40,7 +40,7 @@ const PLAN: SlowPlan = {
       key: '/held_[^/]+/metadata/v[0-9]+[.]metadata[.]json$',
       side: 'before',
       chance: 1,
-      ms: [2000, 2000],
+      ms: [4000, 4000],
     },
   ],
 };

@@ -58,6 +58,19 @@ def versions(name: str) -> list[Version]:
     return sorted(found, key=lambda version: version.number)
 
 
+def has_version(name: str, number: int) -> bool:
+    return f"metadata/v{number}.metadata.json" in keys(name)
+
+
+def remove_version(name: str, number: int, pointer: int) -> None:
+    """As an operator would: the newest version goes, and the pointer names an older one."""
+    folder = engines.location(name).removeprefix("s3://") + "/metadata"
+    bucket = storage()
+    bucket.delete_file(f"{folder}/v{number}.metadata.json")
+    with bucket.open_output_stream(f"{folder}/version-hint.text") as stream:
+        stream.write(str(pointer).encode())
+
+
 def await_hint(name: str, version: int, seconds: float = 20) -> None:
     """Waits until the pointer names that version: it is moved at most once a second, behind the commits."""
     path = engines.location(name).removeprefix("s3://") + "/metadata/version-hint.text"
