@@ -117,7 +117,7 @@ function columnOf(
     checkCodec(chunk, node.name);
     checkPages(bytes, chunk, { name: node.name, rows, ...leaf.levels }, budget);
   }
-  const own = node.leaf === null ? null : readOwn(bytes, footer, group, node.leaf, codecs.zstd);
+  const own = node.leaf === null ? null : readOwn(bytes, footer, group, node.leaf, codecs);
   if (own !== null) return { type, rows, validity: own.validity, data: dataOf(own, type) };
   const values = readValues(
     node,
@@ -154,13 +154,16 @@ function readOwn(
   footer: ParquetFooter,
   group: RowGroup,
   leaf: number,
-  zstd: Decompress,
+  { zstd, gzip }: ParquetCodecs,
 ): Column | null {
   const column = footer.columns[leaf];
   if (!column.flat) return null;
-  const chunk = { ...group.chunks[leaf], pages: null };
+  const given = group.chunks[leaf];
+  // The reader knows one codec that is passed in, whichever it is.
+  const chunk = { ...given, codec: given.codec === GZIP ? ZSTD : given.codec, pages: null };
+  const decompress = given.codec === GZIP ? gzip : zstd;
   try {
-    return readChunk(chunk, column, group.rows, 0, group.rows, [{ offset: 0, bytes }], zstd);
+    return readChunk(chunk, column, group.rows, 0, group.rows, [{ offset: 0, bytes }], decompress);
   } catch (error) {
     if (error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED) return null;
     throw error;
