@@ -72,6 +72,8 @@ async function main(): Promise<void> {
       from: { type: 'string', default: '1' },
       seed: { type: 'string' },
       jobs: { type: 'string' },
+      /** Ends with the first violation. */
+      first: { type: 'boolean', default: false },
     },
   });
   if (values.seed !== undefined) {
@@ -96,6 +98,7 @@ async function main(): Promise<void> {
       console.log(`seed ${told.seed}, step ${step}: ${invariant}: ${text}`);
       console.log(`  replay: npm run simulate -- --seed ${told.seed}`);
     }
+    if (values.first && total.violations > 0) return false;
     if (total.seeds % 100 === 0) console.error(`${total.seeds} seeds, ${total.violations} with a violation`);
     return true;
   });
