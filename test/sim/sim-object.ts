@@ -89,6 +89,12 @@ export class Incarnation implements Owner {
       },
     };
     this.table = new OpenTable(ports, PLACE);
+    const commit = this.table.commit.bind(this.table);
+    this.table.commit = async (operation, note) => {
+      const result = await commit(operation, note);
+      if (result.outcome === 'committed' && SNAPSHOTS.has(operation.kind)) world.onCommitted(this, operation.commitId);
+      return result;
+    };
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const eraser = new Eraser(ports, this.table);
@@ -245,6 +251,9 @@ class ObjectStore extends SimStore {
     }
   }
 }
+
+/** Operations whose commit is known by the snapshot it made. */
+const SNAPSHOTS: ReadonlySet<string> = new Set(['append', 'delete', 'replace', 'overwrite', 'rewrite-manifests']);
 
 /** Another build compresses otherwise: the same rows, other bytes, other names. */
 const otherCompress = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes);

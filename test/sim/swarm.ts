@@ -147,5 +147,15 @@ export function swarmOf(seed: number): Swarm {
     rollbackMs: act(0.65, 5_000, 50_000),
     keep: rng.between(1, 5),
   };
+  // A corner that independent weights hardly ever reach: writes that stall for longer than the fence, beside a writer who
+  // trims at once. A name must be opened again while its first owner is still under way.
+  if (rng.chance(0.12)) {
+    swarm.steps = rng.between(1_000, 1_600);
+    swarm.stall = 0.3 + 0.4 * rng.float();
+    swarm.dropMs = 0;
+    swarm.engine = { ...swarm.engine, appendMs: rng.between(500, 1_500), expireMs: rng.between(1_000, 3_000) };
+    swarm.engine.keep = 1;
+    swarm.engine.dropMs = 0;
+  }
   return swarm;
 }

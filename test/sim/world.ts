@@ -145,6 +145,11 @@ export class SimWorld {
     if (step === 'settle' || step === 'discard' || step === 'forget') this.#stirred = true;
   }
 
+  /** An object has found that a commit of its stands. */
+  onCommitted(incarnation: Incarnation, commitId: string): void {
+    for (const checker of this.checkers) checker.onCommitted?.(incarnation, commitId);
+  }
+
   onCall(_incarnation: Incarnation, call: SimCall): void {
     void call;
   }

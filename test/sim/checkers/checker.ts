@@ -10,6 +10,8 @@ export interface Checker {
   onVersion?(arrival: Arrival, seen: SeenVersion, before: SeenVersion | null): void;
   /** Each step of a ledger, before it happens. */
   onLedger?(object: SimObject, incarnation: Incarnation, step: string, args: readonly unknown[]): void;
+  /** Each commit that an object takes for made. */
+  onCommitted?(incarnation: Incarnation, commitId: string): void;
   /** After an event that changed the chain or a ledger. */
   atRest?(): void | Promise<void>;
   /** When the faults have stopped and everything has come to rest. */
