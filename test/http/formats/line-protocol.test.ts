@@ -348,7 +348,11 @@ describe('line protocol: windows', () => {
     );
     const escaped = (text: string) => text.replaceAll(/[, =]/g, '\\$&');
     const written = (held: unknown) =>
-      typeof held === 'string' ? `"${held.replaceAll(/["\\]/g, '\\$&')}"` : String(held).replace('e+', 'e');
+      typeof held === 'string'
+        ? `"${held.replaceAll(/["\\]/g, '\\$&')}"`
+        : Object.is(held, -0)
+          ? '-0'
+          : String(held).replace('e+', 'e');
     const points = fc.array(
       fc.record({
         tags: fc.dictionary(
