@@ -250,9 +250,9 @@ export class TableWriter {
       }
     }
     const discarded = ledger.discard(settlement);
-    ledger.know(base === null ? null : { uuid: base.metadata['table-uuid'], version: base.version });
     // Where the pointer stood says nothing of this table, whose numbers may begin below.
     ledger.hinted(0);
+    ledger.know(base === null ? null : { uuid: base.metadata['table-uuid'], version: base.version });
     this.#waiters.wake(ledger.state().lastSequence);
     this.#arm();
     return discarded;
