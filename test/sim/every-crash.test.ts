@@ -1,0 +1,213 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { utf8 } from '../../src/core/base/bytes.ts';
+import type { Producer } from '../../src/core/batch/frame.ts';
+import type { Operation } from '../../src/core/commit/operation.ts';
+import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
+import { metadataOf, ofDay, on, replaceOf } from '../engine/file-operations.ts';
+import { crashAt } from './crash.ts';
+import { expectValid, newScenario, type Scenario, spelled, tableRows, uniqueRow } from './scenario.ts';
+import { PLACE, SERIES, type SeriesRow, Service } from './service.ts';
+
+/** Three commits on two days, and a snapshot in between to go back to. */
+const ROWS: SeriesRow[] = [on(0, 1), on(0, 2), on(1, 3)];
+
+/** What takes the place of the first day. */
+const OVERWRITTEN = on(0, 9, 'b');
+
+interface Case {
+  name: string;
+  /** Makes the table ready for the operation, before the incarnation that is to crash. */
+  prepare?: (scenario: Scenario) => Promise<unknown>;
+  /** The operation; what it throws is an answer. */
+  run: (service: Service, scenario: Scenario) => Promise<unknown>;
+  /** Rows once it is done, of those that were there before. */
+  rows?: (before: string[]) => string[];
+  /** False when the table cannot take rows afterwards. */
+  appendable?: boolean;
+}
+
+const unchanged = (before: string[]): string[] => before;
+const withoutDay = (day: number) => (before: string[]) =>
+  before.filter(
+    (text) =>
+      !ROWS.some((row) => spelled(row) === text && row.time / 86_400_000_000n === on(day, 0).time / 86_400_000_000n),
+  );
+
+let firstSnapshot = 0n;
+
+const CASES: Case[] = [
+  {
+    name: 'create',
+    prepare: async ({ world }) => world.memory.delete([...world.memory.keys()]),
+    run: ({ admin }) => admin.create(SERIES),
+    rows: () => [],
+  },
+  {
+    name: 'attach',
+    prepare: async ({ world, service }) => {
+      const { 'sluice.format-version': _, ...properties } = metadataOf(service).properties;
+      const version = service.table.base?.version ?? 0;
+      const foreign = { ...metadataOf(service), properties };
+      const key = `${PLACE.prefix}/metadata/v${version}.metadata.json`;
+      await world.memory.delete([key]);
+      await world.memory.putIfAbsent(key, utf8(serializeMetadata(foreign)));
+    },
+    run: ({ admin }) => admin.attach(null),
+  },
+  { name: 'drop', run: ({ admin }) => admin.drop(), rows: () => [], appendable: false },
+  { name: 'delete', run: ({ files }) => files.delete(ofDay(0)), rows: withoutDay(0) },
+  {
+    name: 'overwrite',
+    run: async (service) => {
+      const { metadata } = await service.writer.live();
+      return service.files.overwrite(service.frame([OVERWRITTEN]), metadata['table-uuid'], ofDay(0));
+    },
+    rows: (before) => [...withoutDay(0)(before).filter((text) => text !== spelled(OVERWRITTEN)), spelled(OVERWRITTEN)],
+  },
+  { name: 'rewrite manifests', run: ({ files }) => files.rewriteManifests() },
+  {
+    name: 'replace',
+    run: async (service, { world }) => {
+      await service.writer.live();
+      const rows = ROWS.filter((row) => withoutDay(0)([spelled(row)]).length === 0);
+      const operation: Operation = await replaceOf(world, service, 0, rows).catch(() => null as never);
+      return service.table.commit(operation, () => undefined);
+    },
+  },
+  { name: 'expire', run: ({ expirer }) => expirer.expire(false) },
+  { name: 'properties', run: ({ changes }) => changes.properties({ owner: 'a' }, []) },
+  {
+    name: 'schema',
+    run: ({ changes }) =>
+      changes.schema([{ kind: 'add', parent: null, field: { id: 0, name: 'w', required: false, type: 'long' } }], null),
+  },
+  { name: 'upgrade', run: ({ changes }) => changes.upgrade() },
+  { name: 'tag', run: ({ changes }) => changes.setRef({ name: 't', type: 'tag', snapshotId: null }) },
+  {
+    name: 'branch moved',
+    prepare: ({ service }) => service.changes.setRef({ name: 'b', type: 'branch', snapshotId: firstSnapshot }),
+    run: ({ changes }) => changes.fastForward('b', 'main'),
+  },
+  {
+    name: 'ref dropped',
+    prepare: ({ service }) => service.changes.setRef({ name: 't', type: 'tag', snapshotId: null }),
+    run: ({ changes }) => changes.dropRef('t'),
+  },
+  {
+    name: 'rollback',
+    run: ({ changes }) => changes.rollback(firstSnapshot),
+    rows: (before) => before.filter((text) => text === spelled(ROWS[0])),
+  },
+];
+
+/** A table with rows, and the incarnation that is to crash. */
+async function ready({ prepare }: Case): Promise<Scenario> {
+  const scenario = await newScenario();
+  const { world } = scenario;
+  await world.clock.until(
+    scenario.service.changes.properties({ 'timelake.snapshot-retention': '1s', 'timelake.min-snapshots': '1' }, []),
+  );
+  for (const row of ROWS) {
+    await world.clock.until(scenario.service.append([row]));
+    await scenario.service.drain();
+    world.clock.advance(2_000);
+  }
+  firstSnapshot = metadataOf(scenario.service).snapshots[0]['snapshot-id'];
+  if (prepare !== undefined) await world.clock.until(prepare(scenario));
+  await scenario.service.drain();
+  scenario.service = new Service(world, scenario.ledger);
+  return scenario;
+}
+
+const answered = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error) => error);
+
+/** Crashes the operation at one point, and sees that the table is as before it or as after it, and goes on. */
+async function crashed(one: Case, point: number): Promise<{ reached: boolean; points: number }> {
+  const scenario = await ready(one);
+  const { world, ledger } = scenario;
+  const rowsAfter = one.rows ?? unchanged;
+  const before = await tableRows(world).catch(() => []);
+  const after = rowsAfter(before).sort();
+  const crash = crashAt(scenario.service, point);
+  await world.clock.until(answered(one.run(scenario.service, scenario)));
+  await world.clock.idle();
+
+  ledger.hook = () => undefined;
+  const next = new Service(world, ledger);
+  scenario.service = next;
+  await world.clock.until(answered(next.writer.check()));
+  await next.drain();
+  const found = await tableRows(world).catch(() => []);
+  expect([before, after], `${one.name} at ${point}`).toContainEqual(found);
+  // Whoever got no answer asks again: it is done, once.
+  await world.clock.until(answered(one.run(next, scenario)));
+  expect(await tableRows(world), `${one.name} again, after ${point}`).toEqual(after);
+  if (one.appendable === false) await world.clock.until(next.admin.create(SERIES));
+  const row = uniqueRow('last');
+  await world.clock.until(next.writer.live());
+  await world.clock.until(next.append([row]));
+  await next.drain();
+  expect(await tableRows(world), `${one.name} and an append, after ${point}`).toEqual([...after, spelled(row)].sort());
+  await expectValid(world).catch((error) => {
+    throw new Error(`${one.name} at ${point}: ${error.message}`);
+  });
+  expect(ledger.state()).toMatchObject({ intent: null, buffer: { frames: 0 } });
+  return { reached: crash.reached(), points: crash.points() };
+}
+
+const counted = new Map<string, number>();
+
+async function everyCrash(name: string, at: (point: number) => Promise<{ reached: boolean; points: number }>) {
+  const { points } = await at(Number.POSITIVE_INFINITY);
+  for (let point = 0; point < points; point++) {
+    const { reached } = await at(point);
+    expect(reached, `${name} at ${point}`).toBe(true);
+  }
+  counted.set(name, points);
+  return points;
+}
+
+describe('every crash: each operation stopped before and after each of its steps', () => {
+  afterAll(() => {
+    const all = [...counted.values()].reduce((sum, points) => sum + points, 0);
+    console.info(`${all} crash points recovered: ${[...counted].map(([name, n]) => `${name} ${n}`).join(', ')}`);
+  });
+
+  for (const one of CASES) {
+    test(`every crash: ${one.name}`, { timeout: 120_000 }, async () => {
+      expect(await everyCrash(one.name, (point) => crashed(one, point))).toBeGreaterThan(5);
+    });
+  }
+
+  test('every crash: an append of two producers, whose epochs come once', { timeout: 120_000 }, async () => {
+    const points = await everyCrash('append', async (point) => {
+      const scenario = await ready({ name: 'append', run: async () => undefined });
+      const { world, ledger } = scenario;
+      const before = await tableRows(world);
+      const sent = ['a', 'b'].map((app) => ({
+        producer: { app, epoch: 1n, sparse: false } as Producer,
+        row: uniqueRow(app),
+      }));
+      const send = async (service: Service) => {
+        for (const { producer, row } of sent) {
+          const { metadata } = await service.writer.live();
+          await service.writer.append({ ...service.frame([row]), producer }, metadata['table-uuid'], 0);
+        }
+        await service.writer.flush();
+      };
+      const crash = crashAt(scenario.service, point);
+      await world.clock.until(answered(send(scenario.service)));
+      await world.clock.idle();
+      ledger.hook = () => undefined;
+      const next = new Service(world, ledger);
+      // Sent again, whatever became of it.
+      const again = await world.clock.until(answered(send(next)));
+      expect(again).toBeUndefined();
+      await next.drain();
+      expect(await tableRows(world)).toEqual([...before, ...sent.map(({ row }) => spelled(row))].sort());
+      await expectValid(world);
+      return { reached: crash.reached(), points: crash.points() };
+    });
+    expect(points).toBeGreaterThan(20);
+  });
+});
