@@ -233,8 +233,9 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'src/engine/uploader.ts',
         from: `persevere(ports, () => ports.store.putIfAbsent(upload.key, upload.bytes))`,
         to: `persevere(ports, async () => {
-    await ports.store.delete([upload.key]);
-    return ports.store.putIfAbsent(upload.key, upload.bytes);
+    const there = await ports.store.head(upload.key);
+    if (there === null) return ports.store.putIfAbsent(upload.key, upload.bytes);
+    return ports.store.putIf(upload.key, upload.bytes, there.etag);
   })`,
       },
     ],

@@ -45,7 +45,7 @@ export async function campaign(
   await Promise.all(
     Array.from({ length: Math.min(seeds.jobs, Math.ceil(seeds.count / SHARE)) }, () => {
       return new Promise<void>((resolve, reject) => {
-        const worker = new Worker(new URL(import.meta.url), { workerData: { simulates: true } });
+        const worker = new Worker(import.meta.filename, { workerData: { simulates: true } });
         workers.push(worker);
         const give = (): void => {
           const share = Array.from({ length: Math.min(SHARE, end - next) }, (_, i) => next + i);
