@@ -149,6 +149,7 @@ export class SimLedger implements Ledger {
     const waiting = of(it.frames).map((frame) => frame.producer?.epoch ?? 0n);
     const parked = of(it.parked);
     return {
+      // biome-ignore lint/complexity/useMathMinMax: these are bigints
       waiting: waiting.length === 0 ? null : waiting.reduce((a, b) => (a > b ? a : b)),
       bytes: [...of(it.frames), ...parked].reduce((sum, frame) => sum + frame.body.length, 0),
       recent: known?.recent ?? [],
