@@ -75,7 +75,7 @@ export class Committer<Base extends Based, C extends Change> {
     let isSure = reopened === null;
     try {
       for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt++) {
-        if (!isLoaded) base = await this.#loader.load(known?.version ?? null);
+        if (!isLoaded) base = await this.#loader.load(known);
         isLoaded = false;
         let decision: Decision<Base>;
         try {

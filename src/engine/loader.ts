@@ -19,14 +19,17 @@ export class Loader<Base extends Based, C extends Change> {
   }
 
   /**
-   * The newest version, or null when the table has none. Starts at `from` (a version known to have existed) or at the
-   * pointer, probes forward, and lists the folder when that does not lead to an end soon.
+   * The newest version, or null when the table has none. Probes forward from a version seen before, and lists the folder
+   * when there is none, when it is not what it was, or when that does not lead to an end soon.
+   *
+   * A number alone is no place to begin, be it from the pointer or from memory: its file may have been trimmed with all
+   * that followed it, and the name opened again by a writer who had stalled. Then it has no successor, and is not the newest.
    */
-  async load(from: number | null = null): Promise<Base | null> {
-    const start = from ?? (await this.pointed());
-    if (start === null) return this.newest();
+  async load(seen: { version: number; etag: string } | null = null): Promise<Base | null> {
+    if (seen === null) return this.newest();
+    const start = seen.version;
     const [stored, after] = await Promise.all([this.#get(start), this.#exists(start + 1)]);
-    if (stored === null) return this.newest();
+    if (stored === null || stored.etag !== seen.etag) return this.newest();
     if (!after) return this.#sink.parseBase(start, stored.bytes, stored.etag);
     let version = start + 1;
     for (let probe = 0; probe < PROBES_MAX; probe++) {

@@ -52,9 +52,9 @@ export class OpenTable {
   }
 
   /** Asks the store for the newest version; null when there is none. */
-  async load(known: number | null = null): Promise<IcebergBase | null> {
+  async load(): Promise<IcebergBase | null> {
     const before = this.#base;
-    const loaded = await this.loader.load(before?.version ?? known);
+    const loaded = await this.loader.load(before);
     // A commit ended meanwhile: what it left is at least as new as what was read beside it.
     if (this.#base !== before) return this.#base;
     // Unchanged: keep the one whose manifests are in memory.

@@ -260,7 +260,7 @@ export class TableWriter {
 
   async #compare(): Promise<void> {
     const { ledger, marks } = this.#ports;
-    const base = await this.#table.load(ledger.state().table?.version ?? null);
+    const base = await this.#table.load();
     this.#isLoaded = true;
     if (base === null) return;
     // Read after the load: batches are taken and settled while it is on its way.

@@ -151,4 +151,38 @@ describe('live: which table the buffer is for', () => {
     const hint = world.memory.peek(`${PLACE.prefix}/metadata/version-hint.text`);
     expect(new TextDecoder().decode(hint?.bytes)).toBe('1');
   });
+
+  test('reopened: a stalled creation under a trimmed number is no other table; nothing buffered is refused', async () => {
+    const world = newWorld();
+    const stalled = new Service(world, new SimLedger('00000000000000bb'));
+    const held = stalled.store.faults.next('putIfAbsent', /v1\.metadata\.json$/, 'slow');
+    const creating = stalled.admin.create(SERIES).catch(() => undefined);
+    await world.clock.until(held.reached);
+    const ledger = new SimLedger('00000000000000aa');
+    const service = new Service(world, ledger);
+    await world.clock.until(service.admin.create(SERIES));
+    const scenario = { world, ledger, service, acknowledged: [] };
+    await acknowledge(scenario, [uniqueRow()]);
+    // Another writer goes on, trims hard, and its pointer lags; then the first one's write arrives.
+    const other = new Service(world, new SimLedger('00000000000000cc'));
+    for (let commit = 0; commit < 3; commit++) {
+      const row = uniqueRow('other');
+      await world.clock.until(other.append([row]));
+      (scenario.acknowledged as string[]).push(`${row.device} ${row.time} ${row.v}`);
+      await other.drain();
+    }
+    await world.memory.delete([1, 2, 3].map((version) => `${PLACE.prefix}/metadata/v${version}.metadata.json`));
+    world.memory.plant(`${PLACE.prefix}/metadata/version-hint.text`, utf8('1'));
+    held.release();
+    await world.clock.idle();
+
+    for (const one of [service, new Service(world, ledger)]) {
+      scenario.service = one;
+      await acknowledge(scenario, [uniqueRow()], one);
+      await one.drain();
+      expect(one.count('table-replaced')).toBe(0);
+    }
+    expect(await tableRows(world)).toEqual([...scenario.acknowledged].sort());
+    await world.clock.until(creating);
+  });
 });
