@@ -12,6 +12,7 @@ import { type AppendInput, prepareAppend, unfitFrames } from '../core/commit/pre
 import { snapshotById } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../core/iceberg/summary.ts';
 import type { Found } from '../core/sink.ts';
+import { tableSettings } from '../core/table/properties.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { ErrorRecord, Exception, Ledger, OpenIntent, Settlement } from './ports.ts';
 
@@ -67,6 +68,7 @@ export class IntentRunner {
     for (let attempt = 0; attempt < PREPARE_TRIES_MAX; ) {
       const base = this.#table.base ?? (await this.#table.load());
       if (base === null) return this.#defer(open, 'table-gone', 'table has no version in the store');
+      if (base.metadata['table-uuid'] !== intent.tableUuid) return this.#otherTable(open);
       const selection = this.#select(base, intent, frames, refused);
       if (selection.included.length === 0) {
         this.#settleWithout(base, selection, intent);
@@ -113,6 +115,16 @@ export class IntentRunner {
     if (base === null || found === null) return false;
     marks.hit('read-back-own');
     this.#settle(base, found, intent);
+    return true;
+  }
+
+  /** Asked before anything is made of the frames: of another table they know neither schema nor progress. */
+  async #otherTable(open: OpenIntent): Promise<boolean> {
+    const base = await this.#table.load();
+    if (base === null) return this.#defer(open, 'table-gone', 'table has no version in the store');
+    if (base.metadata['table-uuid'] === open.intent.tableUuid) return this.run(open);
+    const type = tableSettings(base.metadata.properties).dropped ? 'table-dropped' : 'table-replaced';
+    this.#events.replaced(base, this.#refusal(type, 'table is not the one that took the rows'));
     return true;
   }
 

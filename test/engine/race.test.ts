@@ -296,6 +296,26 @@ describe('race: tables that go and come', () => {
     await expectValid(world);
   });
 
+  test('drop: rows of a schema that the table made anew does not have are refused as of another table', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    await world.clock.until(
+      service.changes.schema(
+        [{ kind: 'add', parent: null, field: { id: 0, name: 'w', required: false, type: 'long' } }],
+        null,
+      ),
+    );
+    const { sequence } = await world.clock.until(service.append([uniqueRow()]));
+    service.store.faults.next('putIfAbsent', /v3\.metadata\.json$/, 'request-lost');
+    world.clock.advance(20_000);
+    await world.clock.until(service.writer.run());
+    expect(scenario.ledger.state().intent).not.toBeNull();
+    await world.memory.delete([...world.memory.keys()]);
+    await world.clock.until(new Service(world, new SimLedger('00000000000000bb')).admin.create(SERIES));
+    await service.drain();
+    expect(scenario.ledger.receipt(sequence)).toMatchObject({ state: 'refused', type: 'table-replaced' });
+  });
+
   test('drop: a table that vanished altogether keeps its rows buffered and says so', async () => {
     const scenario = await newScenario();
     const { world, service, ledger } = scenario;
