@@ -26,7 +26,7 @@ async function call<T = Report>(method: string, path: string, body?: unknown): P
 async function append(day: number, v: number): Promise<void> {
   const row = { time: `2026-01-0${day}T00:00:0${v}Z`, device: 'a', v };
   const answered = await ask<{ snapshot_id: string }>(service.send, 'POST', `${PATH}/rows`, {
-    headers: { ...NDJSON, prefer: 'wait=20' },
+    headers: { ...NDJSON, prefer: 'wait=50' },
     body: JSON.stringify(row),
   });
   expect(answered.status).toBe(201);

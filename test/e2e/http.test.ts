@@ -258,7 +258,11 @@ test.concurrent('rows: a wait that runs out is 202, the error is in the status, 
   expect({ status: taken.status, state: taken.body.state }).toEqual({ status: 202, state: 'buffered' });
   expect(taken.headers.get('location')).toBe(`${table.path}/receipts/${taken.body.receipt}`);
   expect(taken.headers.get('preference-applied')).toBe('wait=2');
-  const problem = expectProblem(await table.describe(), 500, 'bad-metadata');
+  const problem = await until('the run to meet it', async () => {
+    const told = expectProblem(await table.describe(), 500, 'bad-metadata');
+    const status = told['table_status'] as StatusView | undefined;
+    return status?.last_error?.type === 'bad-metadata' ? told : null;
+  });
   expect(problem.detail).toContain('v3.metadata.json');
 
   await service.rawBucket.delete([blocked]);
