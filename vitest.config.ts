@@ -7,6 +7,8 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
+    // More than cores: tests on a running service mostly wait for it.
+    maxWorkers: 3,
     projects: [
       {
         test: {
