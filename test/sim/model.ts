@@ -71,9 +71,9 @@ export class Model {
   }
 
   /** Lets go of promises whose receipt is as told. */
-  forgive(object: string, is: (sequence: number) => boolean): void {
+  forgive(object: string, is: (batch: Batch, sequence: number) => boolean): void {
     for (const batch of this.batches) {
-      if (batch.promise?.object === object && is(batch.promise.sequence)) batch.promise = null;
+      if (batch.promise?.object === object && is(batch, batch.promise.sequence)) batch.promise = null;
     }
   }
 

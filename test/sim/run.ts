@@ -7,7 +7,7 @@ import { MaintainerActor } from './actors/maintainer.ts';
 import { OperatorActor } from './actors/operator.ts';
 import { ProducerActor } from './actors/producer.ts';
 import { PLACE } from './service.ts';
-import { SimObject } from './sim-object.ts';
+import { type Incarnation, SimObject } from './sim-object.ts';
 import { type Swarm, swarmOf } from './swarm.ts';
 import { SimWorld, type Violation } from './world.ts';
 
@@ -113,11 +113,16 @@ function letGo(object: SimObject): void {
 function isAtRest(world: SimWorld): boolean {
   if (!world.history.isServed || world.isErasing) return false;
   return world.objects.every((object) => {
-    if (object.isBusy || object.incarnations.some(({ ended, pending }) => !ended && pending > 0)) return false;
+    if (object.isBusy || object.incarnations.some((incarnation) => isWaiting(incarnation))) return false;
     const state = object.ledger.state();
     const pointed = state.table === null || state.hintedVersion >= state.table.version;
     return state.intent === null && state.buffer.frames === 0 && pointed;
   });
+}
+
+/** Waits for an answer; to a listing too, which is not counted. */
+function isWaiting({ ended, pending, store }: Incarnation): boolean {
+  return !ended && (pending > 0 || store.log.slice(-40).some(({ outcome }) => outcome === 'pending'));
 }
 
 async function validate(world: SimWorld): Promise<void> {

@@ -352,8 +352,9 @@ export class SimObject {
     for (const incarnation of this.incarnations) incarnation.crash();
     this.current = null;
     // What the lost future refused, the restored ledger takes for committed where the table's progress passed it by.
-    this.#world.model.forgive(this.name, (sequence) => {
+    this.#world.model.forgive(this.name, (batch, sequence) => {
       const receipt = this.ledger.receipt(sequence);
+      if (batch.app !== null && !batch.present) return true;
       return receipt !== null && receipt.state !== 'buffered' && receipt.state !== 'committed';
     });
     this.ledger.restore(copy.taken);

@@ -170,7 +170,7 @@ export class SimWorld {
     const version = this.history.versionOf(key);
     if (version === null) return null;
     const raw = JSON.parse(new TextDecoder().decode(bytes)) as RawMetadata;
-    const attempt: Attempt = { by: incarnation.name, version, raw, answer: 'open' };
+    const attempt: Attempt = { by: incarnation.name, version, atMs: this.scheduler.now(), raw, answer: 'open' };
     this.attempts.push(attempt);
     return attempt;
   }

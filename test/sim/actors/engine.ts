@@ -26,6 +26,8 @@ interface EngineBase {
 export const ERASER = 'engine-drop';
 
 const ATTEMPTS_MAX = 10;
+/** The longest that a write and the look after it are under way: stalls on both sides, and retries of the look. */
+const UNDER_WAY_MS = 120_000;
 const MANIFESTS_MAX = 8;
 
 /**
@@ -139,7 +141,16 @@ export class EngineActor implements Owner {
     const committed = await this.#commit(async ({ metadata, version }) => {
       const newest = [...metadata.snapshots].sort((a, b) => b['timestamp-ms'] - a['timestamp-ms']).slice(0, keep);
       const kept = new Set(newest.map((snapshot) => snapshot['snapshot-id']));
-      if (metadata['current-snapshot-id'] !== undefined) kept.add(metadata['current-snapshot-id']);
+      const current = metadata['current-snapshot-id'];
+      const line = new Set<bigint>();
+      if (current !== undefined) {
+        kept.add(current);
+        for (const snapshot of ancestors(metadata, current)) line.add(snapshot['snapshot-id']);
+      }
+      // Snapshots go by age, and that is an hour: longer than any write is under way. So a commit is not expired before
+      // its writer had the time to look for it, nor what main was rolled back over.
+      for (const id of this.#underWay()) kept.add(id);
+      for (const { 'snapshot-id': id } of metadata.snapshots) if (!line.has(id)) kept.add(id);
       const gone = metadata.snapshots.filter((snapshot) => !kept.has(snapshot['snapshot-id']));
       if (gone.length === 0) return null;
       doomed = gone.map(rawOf);
@@ -213,6 +224,14 @@ export class EngineActor implements Owner {
     const metadata = newTableMetadata({ uuid, location: PLACE.location, ...layout, properties, nowMs });
     const created = await this.#store.putIfAbsent(history.keyOf(1), utf8(serializeMetadata(metadata)));
     if (created.outcome === 'created') this.#point(1);
+  }
+
+  /** Snapshots of ours whose writers may still have to look for them. */
+  #underWay(): bigint[] {
+    const { attempts, scheduler } = this.#world;
+    return attempts
+      .filter(({ answer, atMs }) => (answer === 'open' || answer === 'error') && scheduler.now() - atMs < UNDER_WAY_MS)
+      .map(({ raw }) => BigInt(raw['current-snapshot-id'] ?? -1));
   }
 
   /** What would land after the folder was emptied: the store gives up on a request long before. */

@@ -8,6 +8,7 @@ import { currentOf, keyOf, Missing, type RawMetadata } from './reader.ts';
 export interface Attempt {
   by: string;
   version: number;
+  atMs: number;
   raw: RawMetadata;
   answer: 'open' | 'created' | 'exists' | 'error';
 }
@@ -45,10 +46,12 @@ export class DeletionsChecker implements Checker {
 
   #isOpen({ answer, version, raw }: Attempt): boolean {
     if (answer === 'created') return true;
-    const there = this.#world.history.reader.metadata(this.#world.history.keyOf(version));
-    if (there === null) return true;
-    const own = currentOf(raw)?.['snapshot-id'];
-    return (there.snapshots ?? []).some((snapshot) => snapshot['snapshot-id'] === own);
+    const { history } = this.#world;
+    // Once the chain has gone past it, only what it retains of ours is needed.
+    const there = history.tip?.raw ?? null;
+    if (there === null || (history.tip?.version ?? 0) < version) return true;
+    const list = currentOf(raw)?.['manifest-list'];
+    return (there.snapshots ?? []).some((snapshot) => snapshot['manifest-list'] === list);
   }
 
   #needs({ raw }: Attempt, key: string): boolean {
