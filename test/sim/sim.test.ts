@@ -41,7 +41,7 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
   {
     name: 'answers get lost, effects come late',
     marks: ['read-back-own', 'unknown', 'unknown-resolved'],
-    seeds: [1, 2],
+    seeds: [3, 4, 6],
     swarm: { faults: { 'response-lost': 0.1, late: 0.1, 'request-lost': 0.05 }, producers: 2 },
   },
   {
@@ -87,7 +87,7 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
   {
     name: 'main is rolled back under producers that replay',
     marks: ['replayed-after-rollback'],
-    seeds: [1, 2, 3],
+    seeds: [2, 4, 12],
     swarm: {
       apps: 3,
       replay: 0.4,
@@ -99,13 +99,13 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
   {
     name: 'an engine drops the folder and begins again at version 1',
     marks: ['table-replaced', 'recreated-by-engine'],
-    seeds: [1, 2, 3],
+    seeds: [5, 12, 15],
     swarm: { producers: 2, second: true, engine: { ...calm().engine, appendMs: 2_000, dropMs: 6_000 } },
   },
   {
     name: 'everything an administrator asks',
     marks: ['rebased-over-replace', 'rebased-over-delete', 'rebased-over-overwrite'],
-    seeds: [1, 2, 3, 4],
+    seeds: [3, 6, 11, 8],
     swarm: {
       steps: 1_000,
       second: true,
