@@ -67,6 +67,8 @@ export class Committer<Base extends Based, C extends Change> {
   async commit(change: C, known: Base | null, note: (version: number) => void): Promise<CommitResult<Base>> {
     const { clock, random, marks } = this.#ports;
     const superseded: string[] = [];
+    // What a fenced attempt named: its version is nobody's, and yet it is there.
+    const fenced = new Set<string>();
     let uploaded = false;
     let base: Base | null = known;
     let isLoaded = known !== null;
@@ -88,7 +90,10 @@ export class Committer<Base extends Based, C extends Change> {
           continue;
         }
         if (attempt === 1) first = base;
-        if (decision.kind === 'settled') return await this.#settled(base as Base, decision.found, superseded);
+        if (decision.kind === 'settled') {
+          const keys = superseded.filter((key) => !fenced.has(key));
+          return await this.#settled(base as Base, decision.found, keys);
+        }
         if (decision.kind === 'again') return { outcome: 'again', base, reason: decision.reason };
         if (decision.kind === 'refused')
           return { outcome: 'refused', base, type: decision.type, message: decision.message };
@@ -128,7 +133,7 @@ export class Committer<Base extends Based, C extends Change> {
           const current = new Set(decision.uploads.map((upload) => upload.key));
           await this.#discard(
             next,
-            superseded.filter((key) => !current.has(key)),
+            superseded.filter((key) => !current.has(key) && !fenced.has(key)),
           );
           return { outcome: 'committed', base: next, found, own: true };
         }
@@ -139,13 +144,18 @@ export class Committer<Base extends Based, C extends Change> {
             marks.hit('read-back-own');
             if (write.answer === 'error') marks.hit('unknown-resolved');
             if (attempt > 1) this.#markRebase(first, base);
-            return await this.#settled(seen.base as Base, seen.found as Found, superseded);
+            return await this.#settled(
+              seen.base as Base,
+              seen.found as Found,
+              superseded.filter((key) => !fenced.has(key)),
+            );
           case 'unknown':
             marks.hit('unknown');
             this.#open = { commitId: change.commitId, base, decision };
             return { outcome: 'unknown', error: write.error ?? seen.error };
           case 'fenced':
             marks.hit('fenced');
+            for (const upload of decision.uploads) fenced.add(upload.key);
             isSure = false;
             break;
           case 'lost':
