@@ -35,7 +35,7 @@ export class DeletionsChecker implements Checker {
     }
     if (world.history.versionOf(key) !== null) this.#version(key, by);
     for (const attempt of world.attempts) {
-      if (attempt.answer === 'exists' || !this.#isOpen(attempt) || !this.#needs(attempt, key)) continue;
+      if (attempt.answer === 'exists' || !this.#isOpen(attempt, by) || !this.#needs(attempt, key)) continue;
       world.violate(
         'I6',
         `${by} deleted ${key}, which its attempt at version ${attempt.version} needs: ${attempt.answer}`,
@@ -44,8 +44,9 @@ export class DeletionsChecker implements Checker {
     }
   }
 
-  #isOpen({ answer, version, raw }: Attempt): boolean {
-    if (answer === 'created') return true;
+  #isOpen({ answer, version, raw, by }: Attempt, deleter: string): boolean {
+    // Of a reopened name only its writer knows.
+    if (answer === 'created' && by === deleter) return true;
     const { history } = this.#world;
     // Once the chain has gone past it, only what it retains of ours is needed.
     const there = history.tip?.raw ?? null;
