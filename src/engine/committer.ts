@@ -53,6 +53,8 @@ export class Committer<Base extends Based, C extends Change> {
   readonly #sink: Sink<Base, C>;
   readonly #loader: Loader<Base, C>;
   #open: OpenWrite<Base> | null = null;
+  /** What fenced attempts at one commit named: such a version is nobody's, and yet it is there. */
+  #fenced: { commitId: string; keys: Set<string> } = { commitId: '', keys: new Set() };
 
   constructor(ports: CommitPorts, sink: Sink<Base, C>, loader: Loader<Base, C>) {
     this.#ports = ports;
@@ -67,8 +69,8 @@ export class Committer<Base extends Based, C extends Change> {
   async commit(change: C, known: Base | null, note: (version: number) => void): Promise<CommitResult<Base>> {
     const { clock, random, marks } = this.#ports;
     const superseded: string[] = [];
-    // What a fenced attempt named: its version is nobody's, and yet it is there.
-    const fenced = new Set<string>();
+    if (this.#fenced.commitId !== change.commitId) this.#fenced = { commitId: change.commitId, keys: new Set() };
+    const fenced = this.#fenced.keys;
     let uploaded = false;
     let base: Base | null = known;
     let isLoaded = known !== null;
