@@ -1,4 +1,4 @@
-import { ALARM_LATE_MS, ALARM_OVERDUE_MS } from '../core/base/limits.ts';
+import { ALARM_LATE_MS } from '../core/base/limits.ts';
 
 /**
  * The object's one alarm. What is due is kept in the ledger; the alarm is only the platform's promise to look. It is
@@ -6,22 +6,18 @@ import { ALARM_LATE_MS, ALARM_OVERDUE_MS } from '../core/base/limits.ts';
  */
 export class Schedule {
   readonly #storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>;
-  readonly #now: () => number;
   #armedMs: number | null = null;
   /** What the alarm that went off last was set to. */
   #firedMs: number | null = null;
 
-  constructor(storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>, now: () => number) {
+  constructor(storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>) {
     this.#storage = storage;
-    this.#now = now;
   }
 
   /** Sets the alarm when `dueMs` is earlier than what it is set to; each change is a billed write. */
   arm(dueMs: number | null): void {
     if (dueMs === null) return; // an alarm without work finds none and is not set again
-    // One that should have gone off a while ago is not believed in any more.
-    const isSet = this.#armedMs !== null && this.#armedMs > this.#now() - ALARM_OVERDUE_MS;
-    if (isSet && this.#armedMs !== null && this.#armedMs <= dueMs) return;
+    if (this.#armedMs !== null && this.#armedMs <= dueMs) return;
     this.#armedMs = dueMs;
     // The platform refuses times at or before 1970: what is long due is due at its beginning. And a handler that sets the
     // alarm to the very time it was called for has set nothing: the platform takes it for the one just handled. That

@@ -335,6 +335,3 @@ export const FOREIGN_ELEMENTS_MAX = 2 * 1024 * 1024;
 
 /** Measurements of one write of points: each is two calls to an object of its own. Telegraf's plug-ins send some dozen. */
 export const POINT_TABLES_MAX = 100;
-
-/** An alarm that should have gone off this long ago is set again by whatever becomes due next. */
-export const ALARM_OVERDUE_MS = 2_000;
