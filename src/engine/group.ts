@@ -1,8 +1,11 @@
+import { conflict } from '../core/base/errors.ts';
 import { GROUP_BYTES_MAX, GROUP_WAIT_MS } from '../core/base/limits.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import type { Clock, Ledger } from './ports.ts';
 
 interface Group {
+  /** Table that the ledger is for, and the frames with it. */
+  table: string | null;
   frames: NewFrame[];
   bytes: number;
   /** First sequence of the group, once it is in the ledger. */
@@ -32,9 +35,15 @@ export class GroupCommit {
     return { frames: this.#group?.frames.length ?? 0, bytes: this.#group?.bytes ?? 0 };
   }
 
-  /** Resolves with the frame's sequence once the ledger has it. Frames keep their order of arrival. */
+  /**
+   * Resolves with the frame's sequence once the ledger has it. Frames keep their order of arrival.
+   *
+   * @throws conflict `table-changed` when another table took the place before the ledger had it
+   */
   join(frame: NewFrame): Promise<number> {
-    this.#group ??= this.#start();
+    const table = this.#table();
+    if (this.#group !== null && this.#group.table !== table) this.#group.write();
+    this.#group ??= this.#start(table);
     const group = this.#group;
     const index = group.frames.push(frame) - 1;
     group.bytes += frame.body.length;
@@ -43,7 +52,11 @@ export class GroupCommit {
     return sequence;
   }
 
-  #start(): Group {
+  #table(): string | null {
+    return this.#ledger.state().table?.uuid ?? null;
+  }
+
+  #start(table: string | null): Group {
     let resolve: (first: number) => void = () => undefined;
     let reject: (error: unknown) => void = () => undefined;
     const written = new Promise<number>((done, fail) => {
@@ -51,6 +64,7 @@ export class GroupCommit {
       reject = fail;
     });
     const group: Group = {
+      table,
       frames: [],
       bytes: 0,
       written,
@@ -58,6 +72,8 @@ export class GroupCommit {
         if (this.#group !== group) return; // written before its time came
         this.#group = null;
         try {
+          // What waited here for the table before is nothing that the one made anew may get.
+          if (this.#table() !== table) throw conflict('table-changed', 'table was replaced by another one');
           const first = this.#ledger.accept(group.frames, this.#clock.now());
           this.#onWritten();
           resolve(first);

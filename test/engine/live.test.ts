@@ -185,4 +185,21 @@ describe('live: which table the buffer is for', () => {
     expect(await tableRows(world)).toEqual([...scenario.acknowledged].sort());
     await world.clock.until(creating);
   });
+
+  test('group: a batch that waits for its ledger step when another table takes the place is told so', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.writer.live());
+    await world.clock.until(service.admin.drop());
+    const { base } = await world.clock.until(service.admin.create(SERIES));
+    // For the table before, as far as this object knows; then it hears of the new one, before the batch is in the ledger.
+    const joining = other.append([uniqueRow('other')]).catch((error) => error);
+    await world.clock.idle();
+    await other.table.load();
+    other.writer.replaced(base, { outcome: 'refused', type: 'table-replaced', message: 'm', atMs: 1 });
+    expect(await world.clock.until(joining)).toMatchObject({ type: 'table-changed' });
+    await other.drain();
+    expect(await tableRows(world)).toEqual([]);
+  });
 });
