@@ -1,7 +1,7 @@
 import { corrupt, rejected } from '../base/errors.ts';
 import { EPOCHS_BYTES_MAX } from '../base/limits.ts';
 import { own } from '../base/shape.ts';
-import { ancestors, MAIN } from '../iceberg/snapshot.ts';
+import { ancestors, MAIN, snapshotById } from '../iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../iceberg/summary.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 
@@ -59,14 +59,19 @@ export function readEpochs(metadata: TableMetadata, branch: string = MAIN): Epoc
   const current = branch === MAIN ? metadata['current-snapshot-id'] : own(metadata.refs, branch)?.['snapshot-id'];
   if (current === undefined) return new Map();
   let head: bigint | null = null;
+  const line = new Set<bigint>();
   for (const snapshot of ancestors(metadata, current)) {
     head ??= snapshot['sequence-number'];
+    line.add(snapshot['snapshot-id']);
     const carried = snapshot.summary[SUMMARY_KEYS.epochs];
     if (carried !== undefined) return parseEpochs(carried);
   }
   if (branch !== MAIN) return new Map();
   const mirror = parseMirror(metadata.properties[EPOCHS_MIRROR_KEY]);
-  return mirror !== null && head !== null && mirror.sequenceNumber <= head ? mirror.epochs : new Map();
+  if (mirror === null || head === null || mirror.sequenceNumber > head) return new Map();
+  // Retained, and not where main is: a rollback put it aside, whatever another writer has put on top since.
+  const isAside = snapshotById(metadata, mirror.snapshotId) !== null && !line.has(mirror.snapshotId);
+  return isAside ? new Map() : mirror.epochs;
 }
 
 /** Value of the mirror property for the map that snapshot `snapshotId` carries. */
@@ -74,7 +79,8 @@ export function serializeMirror(snapshotId: bigint, sequenceNumber: bigint, epoc
   return `${snapshotId} ${sequenceNumber} ${serializeEpochs(epochs)}`;
 }
 
-function parseMirror(text: string | undefined): { sequenceNumber: bigint; epochs: Epochs } | null {
+function parseMirror(text: string | undefined) {
   const match = text === undefined ? null : /^([0-9]{1,19}) ([0-9]{1,19}) (\{.*\})$/.exec(text);
-  return match === null ? null : { sequenceNumber: BigInt(match[2]), epochs: parseEpochs(match[3]) };
+  if (match === null) return null;
+  return { snapshotId: BigInt(match[1]), sequenceNumber: BigInt(match[2]), epochs: parseEpochs(match[3]) };
 }

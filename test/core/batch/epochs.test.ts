@@ -76,6 +76,13 @@ describe('epochs: where they are read', () => {
     expect(readEpochs(metadata(chain, 1n, properties)).get('a')).toBe(1n);
   });
 
+  test('mirror: ignored while its snapshot is retained and main was rolled back past it, whatever is on top', () => {
+    const mirrored = { [EPOCHS_MIRROR_KEY]: serializeMirror(3n, 3n, new Map([['a', 3n]])) };
+    const aside = [snapshot(2n, 1n, null), snapshot(3n, 2n, '{"a":"3"}'), snapshot(4n, 2n, null)];
+    expect(readEpochs(metadata(aside, 4n, mirrored)).get('a')).toBeUndefined();
+    expect(readEpochs(metadata([snapshot(4n, 3n, null)], 4n, mirrored)).get('a')).toBe(3n);
+  });
+
   test('mirror: ignored when it is of a later state than the current snapshot', () => {
     const properties = { [EPOCHS_MIRROR_KEY]: serializeMirror(9n, 9n, new Map([['a', 9n]])) };
     expect(readEpochs(metadata([snapshot(3n, 2n, null)], 3n, properties))).toEqual(new Map());

@@ -1,7 +1,7 @@
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
 import type { Arrival, SeenVersion } from './history.ts';
-import { ancestryOf, currentOf, type RawMetadata } from './reader.ts';
+import { ancestryOf, currentOf, type RawMetadata, type RawSnapshot } from './reader.ts';
 
 /**
  * I5: watermarks never move backwards along the ancestry, and each commit of the service carries the complete map. Read as
@@ -67,12 +67,16 @@ export class ProgressChecker implements Checker {
 export function progressOf(raw: RawMetadata): ReadonlyMap<string, bigint> {
   const head = currentOf(raw);
   if (head === null) return new Map();
-  for (const { summary } of ancestryOf(raw, head['snapshot-id'])) {
+  const line = ancestryOf(raw, head['snapshot-id']);
+  for (const { summary } of line) {
     const carried = summary['sluice.epochs'];
     if (carried !== undefined) return parsed(carried);
   }
   const mirror = /^([0-9]+) ([0-9]+) (\{.*\})$/.exec(raw.properties['sluice.epochs-main'] ?? '');
   if (mirror === null || Number(mirror[2]) > head['sequence-number']) return new Map();
+  // Of a snapshot that is retained and not where main is: put aside by a rollback.
+  const isIt = (snapshot: RawSnapshot): boolean => snapshot['snapshot-id'] === Number(mirror[1]);
+  if ((raw.snapshots ?? []).some(isIt) && !line.some(isIt)) return new Map();
   return parsed(mirror[3]);
 }
 
