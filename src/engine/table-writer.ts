@@ -188,12 +188,10 @@ export class TableWriter {
       const flush = this.#flushDueMs(state);
       if (flush !== null) due.push(flush);
     }
-    // Without a base after a load there is nothing to point at: the store has no version of the table.
-    const isGone = this.#isLoaded && this.#table.base === null;
-    const isBehind = state.table !== null && state.hintedVersion < state.table.version;
+    const isBehind = state.hintedVersion < this.#pointable(state);
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
     const isMoving = this.#running !== null || this.#pointing !== null;
-    if (isBehind && !isGone && !isMoving) due.push(0);
+    if (isBehind && !isMoving) due.push(0);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -416,13 +414,23 @@ export class TableWriter {
   }
 
   /**
+   * Version that the pointer can be moved to; 0: none. Once the table was read, only what was read: the store may have no
+   * version of it any more, or those of another one, which the ledger has not been told of yet.
+   */
+  #pointable({ table }: LedgerState): number {
+    if (table === null || !this.#isLoaded) return table?.version ?? 0;
+    const { base } = this.#table;
+    return base?.metadata['table-uuid'] === table.uuid ? Math.min(base.version, table.version) : 0;
+  }
+
+  /**
    * Starts moving the pointer, unless it is being moved: the store takes one write a second to it, and no flush waits for
    * that. What fails is tried again by the run that is due then.
    */
   #point(): void {
     const { ledger, clock } = this.#ports;
     const state = ledger.state();
-    if (this.#pointing !== null || state.table === null || state.hintedVersion >= state.table.version) return;
+    if (this.#pointing !== null || state.table === null || state.hintedVersion >= this.#pointable(state)) return;
     const { uuid } = state.table;
     this.#pointing = this.#table
       .point()
