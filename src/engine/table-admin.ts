@@ -109,7 +109,8 @@ export class TableAdmin {
     };
     const result = await this.#commit(operation);
     if (result.outcome !== 'committed') throw invalid('unknown-table', result.message);
-    const discardedRows = this.#writer.replaced(result.base, this.#refusal('table-dropped', 'table was dropped'));
+    const refusal = this.#refusal('table-dropped', 'table was dropped');
+    const discardedRows = this.#writer.replaced(result.base, refusal, operation.tableUuid);
     await this.#point();
     return { version: result.base.version, discardedRows };
   }

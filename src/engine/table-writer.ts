@@ -235,10 +235,12 @@ export class TableWriter {
 
   /**
    * The table was dropped, created or attached by this object: what was buffered for another one is let go. What came in
-   * for this very one, while the answer to its creation was on its way, stays.
+   * for this very one, while the answer to its creation was on its way, stays; and so does what is for yet another one,
+   * when the answer to the end of `gone` comes late.
    */
-  replaced(base: IcebergBase | null, settlement: Settlement): number {
+  replaced(base: IcebergBase | null, settlement: Settlement, gone: string | null = null): number {
     const { ledger } = this.#ports;
+    if (gone !== null && ledger.state().table !== null && ledger.state().table?.uuid !== gone) return 0;
     if (settlement.outcome === 'refused' && base !== null) {
       const uuid = base.metadata['table-uuid'];
       if (ledger.state().table?.uuid === uuid) {

@@ -186,6 +186,24 @@ describe('live: which table the buffer is for', () => {
     await world.clock.until(creating);
   });
 
+  test('drop: an answer that comes late lets go of nothing that is for the table made anew', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    const slow = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'slow-response');
+    const dropping = service.admin.drop();
+    await world.clock.until(slow.reached);
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.admin.create(SERIES));
+    await service.table.load();
+    await acknowledge(scenario, [uniqueRow()]);
+    slow.release();
+    await world.clock.until(dropping);
+    expect(ledger.state().buffer.frames).toBe(1);
+    await world.clock.until(service.writer.live());
+    await service.drain();
+    await expectExactlyOnce(scenario);
+  });
+
   test('group: a batch that waits for its ledger step when another table takes the place is told so', async () => {
     const scenario = await newScenario();
     const { world, service } = scenario;
