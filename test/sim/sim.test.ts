@@ -3,8 +3,11 @@ import { runSeed } from './run.ts';
 import { calm, type Swarm } from './swarm.ts';
 import type { SimMark } from './world.ts';
 
+/** Seeds that broke an invariant once. 6: an engine expired main's snapshots above a mirrored one that it kept. */
+const FOUND = [6];
+
 /** Seeds of the test run. Any other: `npm run simulate -- --seeds N`. */
-const FIXED = Array.from({ length: 16 }, (_, i) => 1_001 + i);
+const FIXED = [...FOUND, ...Array.from({ length: 16 }, (_, i) => 1_001 + i)];
 
 describe('simulation: fixed seeds', () => {
   test('simulation: no invariant is broken', { timeout: 120_000 }, async () => {

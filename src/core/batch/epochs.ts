@@ -3,7 +3,7 @@ import { EPOCHS_BYTES_MAX } from '../base/limits.ts';
 import { own } from '../base/shape.ts';
 import { ancestors, MAIN, snapshotById } from '../iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../iceberg/summary.ts';
-import type { TableMetadata } from '../iceberg/types.ts';
+import type { Snapshot, TableMetadata } from '../iceberg/types.ts';
 
 /**
  * Progress of producers: app id → highest committed epoch (its watermark). The map of a table state is complete: every
@@ -58,20 +58,34 @@ export function parseEpochs(text: string): Epochs {
 export function readEpochs(metadata: TableMetadata, branch: string = MAIN): Epochs {
   const current = branch === MAIN ? metadata['current-snapshot-id'] : own(metadata.refs, branch)?.['snapshot-id'];
   if (current === undefined) return new Map();
-  let head: bigint | null = null;
-  const line = new Set<bigint>();
+  const line: Snapshot[] = [];
   for (const snapshot of ancestors(metadata, current)) {
-    head ??= snapshot['sequence-number'];
-    line.add(snapshot['snapshot-id']);
+    line.push(snapshot);
     const carried = snapshot.summary[SUMMARY_KEYS.epochs];
     if (carried !== undefined) return parseEpochs(carried);
   }
-  if (branch !== MAIN) return new Map();
+  if (branch !== MAIN || line.length === 0) return new Map();
   const mirror = parseMirror(metadata.properties[EPOCHS_MIRROR_KEY]);
-  if (mirror === null || head === null || mirror.sequenceNumber > head) return new Map();
-  // Retained, and not where main is: a rollback put it aside, whatever another writer has put on top since.
-  const isAside = snapshotById(metadata, mirror.snapshotId) !== null && !line.has(mirror.snapshotId);
-  return isAside ? new Map() : mirror.epochs;
+  if (mirror === null || mirror.sequenceNumber > line[0]['sequence-number']) return new Map();
+  return isAside(metadata, line, mirror) ? new Map() : mirror.epochs;
+}
+
+/**
+ * The mirrored snapshot is retained and main went another way: a rollback put it aside, whatever another writer has put on
+ * top since. Not where expiry cut main's line above it, since it may have stood there: an engine expires by timestamps, and
+ * with clocks that differ a snapshot of ours outlives those that came after it.
+ */
+function isAside(
+  metadata: TableMetadata,
+  line: readonly Snapshot[],
+  mirror: { snapshotId: bigint; sequenceNumber: bigint },
+): boolean {
+  if (snapshotById(metadata, mirror.snapshotId) === null) return false;
+  if (line.some((snapshot) => snapshot['snapshot-id'] === mirror.snapshotId)) return false;
+  const oldest = line[line.length - 1];
+  // A line that leads on below has room for it between the oldest and its number, unless it begins there.
+  const leadsOn = oldest['parent-snapshot-id'] !== undefined;
+  return !leadsOn || oldest['sequence-number'] <= mirror.sequenceNumber + 1n;
 }
 
 /** Value of the mirror property for the map that snapshot `snapshotId` carries. */

@@ -83,6 +83,16 @@ describe('epochs: where they are read', () => {
     expect(readEpochs(metadata([snapshot(4n, 3n, null)], 4n, mirrored)).get('a')).toBe(3n);
   });
 
+  test('mirror: believed when its snapshot outlived those after it, and main is cut off from it', () => {
+    const properties = { [EPOCHS_MIRROR_KEY]: serializeMirror(2n, 2n, new Map([['a', 2n]])) };
+    // An engine goes by timestamps: 3 was made after 2 by a clock that is behind, and expired before it.
+    const cut = [snapshot(2n, 1n, '{"a":"2"}'), snapshot(4n, 3n, null), snapshot(5n, 4n, null)];
+    expect(readEpochs(metadata(cut, 5n, properties)).get('a')).toBe(2n);
+    // The next number after 2 whose parent is another: main never went by 2. Nor did it where it begins later.
+    expect(readEpochs(metadata([cut[0], snapshot(3n, 1n, null)], 3n, properties)).get('a')).toBeUndefined();
+    expect(readEpochs(metadata([cut[0], snapshot(5n, null, null)], 5n, properties)).get('a')).toBeUndefined();
+  });
+
   test('mirror: ignored when it is of a later state than the current snapshot', () => {
     const properties = { [EPOCHS_MIRROR_KEY]: serializeMirror(9n, 9n, new Map([['a', 9n]])) };
     expect(readEpochs(metadata([snapshot(3n, 2n, null)], 3n, properties))).toEqual(new Map());

@@ -74,9 +74,11 @@ export function progressOf(raw: RawMetadata): ReadonlyMap<string, bigint> {
   }
   const mirror = /^([0-9]+) ([0-9]+) (\{.*\})$/.exec(raw.properties['sluice.epochs-main'] ?? '');
   if (mirror === null || Number(mirror[2]) > head['sequence-number']) return new Map();
-  // Of a snapshot that is retained and not where main is: put aside by a rollback.
+  // Of a snapshot that is retained and not where main is: put aside by a rollback, unless expiry cut main's line above it.
   const isIt = (snapshot: RawSnapshot): boolean => snapshot['snapshot-id'] === Number(mirror[1]);
-  if ((raw.snapshots ?? []).some(isIt) && !line.some(isIt)) return new Map();
+  const oldest = line[line.length - 1];
+  const isCut = oldest['parent-snapshot-id'] !== undefined && oldest['sequence-number'] > Number(mirror[2]) + 1;
+  if ((raw.snapshots ?? []).some(isIt) && !line.some(isIt) && !isCut) return new Map();
   return parsed(mirror[3]);
 }
 
