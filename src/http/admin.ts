@@ -14,6 +14,7 @@ import {
   readSchemaChanges,
 } from './admin-bodies.ts';
 import type { AppEnv } from './app.ts';
+import { needs } from './auth.ts';
 import { forgetView, readFrame } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
 import { type Ctx, objectOf, unwrap } from './table-context.ts';
@@ -22,24 +23,26 @@ import { type Ctx, objectOf, unwrap } from './table-context.ts';
 export function adminRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
 
-  routes.get('/properties', async (context) => context.json(unwrap(await objectOf(context).properties())));
+  routes.get('/properties', needs('read'), async (context) =>
+    context.json(unwrap(await objectOf(context).properties())),
+  );
 
-  routes.patch('/properties', async (context) => {
+  routes.patch('/properties', needs('admin'), async (context) => {
     const { set, remove } = await readProperties(context.req.raw);
     return changed(context, unwrap(await objectOf(context).changeProperties(set, remove)));
   });
 
-  routes.post('/upgrade', async (context) => {
+  routes.post('/upgrade', needs('admin'), async (context) => {
     await readNothing(context.req.raw);
     return changed(context, unwrap(await objectOf(context).upgrade()));
   });
 
-  routes.post('/schema', async (context) => {
+  routes.post('/schema', needs('admin'), async (context) => {
     const { changes, expected } = await readSchemaChanges(context.req.raw);
     return changed(context, unwrap(await objectOf(context).changeSchema(changes, expected)));
   });
 
-  routes.get('/snapshots', async (context) => {
+  routes.get('/snapshots', needs('read'), async (context) => {
     const limit = context.req.query('limit') ?? String(SNAPSHOTS_PAGE.default);
     if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
     const before = context.req.query('before') ?? null;
@@ -50,9 +53,9 @@ export function adminRoutes(): Hono<AppEnv> {
     return context.json(unwrap(await objectOf(context).snapshots(Number(limit), position)));
   });
 
-  routes.get('/refs', async (context) => context.json(unwrap(await objectOf(context).refs())));
+  routes.get('/refs', needs('read'), async (context) => context.json(unwrap(await objectOf(context).refs())));
 
-  routes.get('/refs/:ref', async (context) => {
+  routes.get('/refs/:ref', needs('read'), async (context) => {
     const { refs } = unwrap(await objectOf(context).refs());
     const found = refs.find((ref) => ref.name === refOf(context));
     if (found === undefined) {
@@ -61,39 +64,39 @@ export function adminRoutes(): Hono<AppEnv> {
     return context.json(found);
   });
 
-  routes.put('/refs/:ref', async (context) => {
+  routes.put('/refs/:ref', needs('admin'), async (context) => {
     const change = await readRef(context.req.raw, refOf(context));
     const { created, ...report } = unwrap(await objectOf(context).setRef(change));
     return context.json({ ...report, created }, created ? 201 : 200);
   });
 
-  routes.delete('/refs/:ref', async (context) => {
+  routes.delete('/refs/:ref', needs('admin'), async (context) => {
     const expected = idOf(context.req.query('expect_snapshot_id'), 'expect_snapshot_id');
     return context.json(unwrap(await objectOf(context).dropRef(refOf(context), expected)));
   });
 
-  routes.post('/refs/:ref/fast-forward', async (context) => {
+  routes.post('/refs/:ref/fast-forward', needs('admin'), async (context) => {
     const { to } = await readFastForward(context.req.raw);
     return context.json(unwrap(await objectOf(context).fastForward(refOf(context), to)));
   });
 
-  routes.post('/rollback', async (context) => {
+  routes.post('/rollback', needs('admin'), async (context) => {
     const { snapshotId, expected } = await readRollback(context.req.raw);
     const { changed, version, table } = unwrap(await objectOf(context).rollback(snapshotId, expected));
     return context.json({ changed, version, snapshot: table.snapshot });
   });
 
-  routes.post('/expire', async (context) => {
+  routes.post('/expire', needs('admin'), async (context) => {
     const { dryRun } = await readExpire(context.req.raw);
     return context.json(unwrap(await objectOf(context).expire(dryRun)));
   });
 
-  routes.post('/delete', async (context) => {
+  routes.post('/delete', needs('admin'), async (context) => {
     const filter = await readDelete(context.req.raw);
     return context.json(unwrap(await objectOf(context).deleteFiles(filter)));
   });
 
-  routes.post('/overwrite', async (context) => {
+  routes.post('/overwrite', needs('admin'), async (context) => {
     const filter = filterOf(context.req.query('filter'));
     const { frame, tableUuid, counts } = await readFrame(context, { batchId: null, producer: null });
     if (frame === null) throw invalid('empty-body', 'overwrite has no rows: delete what is to go');
@@ -102,7 +105,7 @@ export function adminRoutes(): Hono<AppEnv> {
     return context.json({ ...unwrap(answered), ...counts });
   });
 
-  routes.post('/rewrite-manifests', async (context) => {
+  routes.post('/rewrite-manifests', needs('admin'), async (context) => {
     await readNothing(context.req.raw);
     return context.json(unwrap(await objectOf(context).rewriteManifests()));
   });

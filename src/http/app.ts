@@ -1,10 +1,13 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { coversNamespace, coversTable, type Grant } from '../core/access/grant.ts';
+import type { Token } from '../core/access/tokens.ts';
 import { invalid } from '../core/base/errors.ts';
 import { checkName } from '../core/iceberg/locations.ts';
-import type { TablePage } from '../lake/lake.ts';
+import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
-import { authorize } from './auth.ts';
+import { authenticate, needs } from './auth.ts';
+import { cors } from './cors.ts';
 import { influxProblem, influxRoutes } from './influx.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
 import { tableRoutes } from './tables.ts';
@@ -42,18 +45,32 @@ export type TableCalls = Pick<
 
 /** What the routes need of the world around them. */
 export interface AppPorts {
-  /** Bearer token that is asked for; null: none. */
-  token: string | null;
+  /** Tokens that requests are held against; null: none is asked for. */
+  tokens: readonly Token[] | null;
   /** The object of a table. */
   object(namespace: string, table: string): TableCalls;
-  tables(after: string | null, limit: number): Promise<TablePage>;
+  tables(after: string | null, limit: number, visible: Visible): Promise<TablePage>;
   now(): number;
 }
 
-export type AppEnv = { Variables: { ports: AppPorts; requestId: string } };
+export type AppEnv = {
+  Variables: {
+    requestId: string;
+    /** Who asks, and the ports as they are: for `needs` alone. */
+    caller: { grant: Grant; ports: AppPorts };
+    /** The ports, limited to what the caller may. Set by `needs`. */
+    ports: AppPorts;
+  };
+};
 
-/** All routes. `portsOf` is asked once a request, inside error handling: wrong settings become a problem, not a crash. */
-export function createApp<Bindings extends object>(portsOf: (env: Bindings) => AppPorts) {
+/**
+ * All routes. `portsOf` and `originsOf` are asked once a request, inside error handling: wrong settings become a problem,
+ * not a crash.
+ */
+export function createApp<Bindings extends object>(
+  portsOf: (env: Bindings) => AppPorts,
+  originsOf: (env: Bindings) => readonly string[] = () => [],
+) {
   const app = new Hono<AppEnv & { Bindings: Bindings }>();
 
   app.use(async (context, next) => {
@@ -64,6 +81,8 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
     context.header('x-request-id', requestId);
   });
 
+  app.use(cors(originsOf));
+
   app.get('/health', (context) => context.json({ status: 'ok' }));
 
   // What clients of InfluxDB ask before they write.
@@ -72,18 +91,18 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
   for (const paths of ['/v1/*', '/api/v2/*']) {
     app.use(paths, async (context, next) => {
       const ports = portsOf(context.env);
-      authorize(context.req.header('authorization') ?? null, ports.token);
-      context.set('ports', ports);
+      const grant = authenticate(context.req.header('authorization') ?? null, ports.tokens, ports.now());
+      context.set('caller', { grant, ports });
       await next();
     });
   }
 
-  app.get('/v1/tables', async (context) => {
+  app.get('/v1/tables', needs('read'), async (context) => {
     const after = context.req.query('after') ?? null;
     const limit = context.req.query('limit') ?? '100';
     if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
     if (after !== null) checkPosition(after);
-    return context.json(await context.var.ports.tables(after, Number(limit)));
+    return context.json(await context.var.ports.tables(after, Number(limit), visibleTo(context.var.caller.grant)));
   });
 
   app.route('/v1/tables/:namespace/:table', tableRoutes());
@@ -110,6 +129,14 @@ export function createApp<Bindings extends object>(portsOf: (env: Bindings) => A
   });
 
   return app;
+}
+
+/** What of the lake a caller with the scope may be told of. */
+function visibleTo(grant: Grant): Visible {
+  return {
+    namespace: (namespace) => coversNamespace(grant, namespace),
+    table: (namespace, table) => coversTable(grant, namespace, table),
+  };
 }
 
 function checkPosition(after: string): void {

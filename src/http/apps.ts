@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { invalid } from '../core/base/errors.ts';
 import type { AppEnv } from './app.ts';
+import { needs } from './auth.ts';
 import { appOf, epochOf, readFrame } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
 import { type Ctx, objectOf, unwrap } from './table-context.ts';
@@ -9,21 +10,23 @@ import { type Ctx, objectOf, unwrap } from './table-context.ts';
 export function appRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
 
-  routes.get('/:app', async (context) => context.json(unwrap(await objectOf(context).app(named(context)))));
+  routes.get('/:app', needs('read'), async (context) =>
+    context.json(unwrap(await objectOf(context).app(named(context)))),
+  );
 
-  routes.post('/:app/skip', async (context) => {
+  routes.post('/:app/skip', needs('admin'), async (context) => {
     const epoch = epochOf(context.req.query('epoch'));
     return context.json(unwrap(await objectOf(context).skip(named(context), epoch)), 202);
   });
 
-  routes.post('/:app/replace', async (context) => {
+  routes.post('/:app/replace', needs('admin'), async (context) => {
     const epoch = epochOf(context.req.query('epoch'));
     const { frame, counts } = await readFrame(context, { batchId: null, producer: null });
     if (frame === null) throw invalid('empty-body', 'replacement has no rows; skip the epoch instead');
     return context.json({ ...unwrap(await objectOf(context).replace(named(context), epoch, frame)), ...counts }, 202);
   });
 
-  routes.post('/:app/retire', async (context) => {
+  routes.post('/:app/retire', needs('admin'), async (context) => {
     return context.json(unwrap(await objectOf(context).retire(named(context))), 202);
   });
 

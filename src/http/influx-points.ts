@@ -24,7 +24,7 @@ export interface PointsRequest {
   /** `refuse`: a bad point refuses those of its table. `skip`: bad points are left out and reported. */
   onError: 'refuse' | 'skip';
   nowMs: number;
-  /** The table of a measurement. Throws what refuses its points (`invalid`) or the request (any other kind). */
+  /** The table of a measurement. Throws what refuses its points (`invalid`) or the request (`forbidden`, other kinds). */
   viewOf(table: string): Promise<IngestView>;
 }
 
@@ -52,7 +52,7 @@ export interface PointsRead {
  * Reads line protocol into columns of the tables that its measurements name, window by window. Nothing is written.
  *
  * Throws `invalid`: what `readWindows` and `pointReader` throw, `too-many-rows`, `too-many-tables`, and, with `refuse`,
- * `malformed-line` at the first line that is no line protocol; and what `viewOf` throws of other kinds.
+ * `malformed-line` at the first line that is no line protocol; and `forbidden` and what `viewOf` throws of other kinds.
  */
 export async function readPoints(request: PointsRequest): Promise<PointsRead> {
   const { onError, precision, viewOf } = request;
@@ -82,7 +82,7 @@ export async function readPoints(request: PointsRequest): Promise<PointsRead> {
       const timeColumn = timeColumnOf(view);
       return new OpenTable(timeColumn, view, collectorFor(view, timeColumn, budget, onError));
     } catch (error) {
-      if (!(error instanceof SluiceError) || error.kind !== 'invalid') throw error;
+      if (!(error instanceof SluiceError) || error.kind !== 'invalid' || error.type === 'forbidden') throw error;
       return new OpenTable('', null, error);
     }
   }

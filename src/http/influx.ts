@@ -1,9 +1,11 @@
 import { Hono } from 'hono';
+import { coversNamespace } from '../core/access/grant.ts';
 import { hex } from '../core/base/bytes.ts';
 import { type Detail, invalid, SluiceError, unavailable } from '../core/base/errors.ts';
 import type { EpochUnit } from '../core/columns/times.ts';
 import { checkName } from '../core/iceberg/locations.ts';
 import type { AppEnv, AppPorts } from './app.ts';
+import { forbidden, needs, permit } from './auth.ts';
 import { type PointsRead, type Refusal, readPoints, refusalOf, type TablePoints } from './influx-points.ts';
 import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
 import { batchIdOf, newFrame } from './new-frame.ts';
@@ -17,13 +19,15 @@ import { type Ctx, unwrap } from './table-context.ts';
  * - A line that is no line protocol refuses the request: nothing is written.
  * - The points of a measurement are one batch, all or nothing. When those of one are refused, the others are written, and
  *   the answer is 400 with a message that begins `partial write`, as InfluxDB's is: its clients do not send it again.
+ * - A measurement whose table the token does not cover refuses the request, and nothing is written: a refusal for that
+ *   alone would be told from one for a table that is missing.
  * - What may pass later (a full buffer, a table being changed) is answered 429 or 503, upon which clients send the same
  *   body again. Batches of it that were taken are not taken twice: without an `Idempotency-Key`, a batch whose points all
  *   carry a time is known by its body.
  */
 export function influxRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
-  routes.post('/write', (context) => postPoints(context));
+  routes.post('/write', needs('append'), (context) => postPoints(context));
   routes.all('/write', (context) => methodNotAllowed(context.req.method, 'POST'));
   return routes;
 }
@@ -35,6 +39,7 @@ async function postPoints(context: Ctx): Promise<Response> {
   const { ports } = context.var;
   const bucket = req.query('bucket') ?? '';
   if (bucket === '') throw invalid('malformed', 'bucket is missing: it is the namespace that points go to');
+  if (!coversNamespace(context.var.caller.grant, bucket)) throw forbidden('append');
   const namespace = checkName(bucket, 'namespace');
   const precision = req.query('precision') ?? 'ns';
   if (!PRECISIONS.has(precision)) throw invalid('malformed', `precision is ns, us, ms or s: ${precision}`);
@@ -47,7 +52,10 @@ async function postPoints(context: Ctx): Promise<Response> {
     precision: precision as EpochUnit,
     onError,
     nowMs: ports.now(),
-    viewOf: (table) => ingestViewOf(ports, namespace, table),
+    viewOf(table) {
+      permit(context.var.caller.grant, 'append', namespace, table);
+      return ingestViewOf(ports, namespace, table);
+    },
   });
   // The same digits are other times in another precision.
   const contentId = `points/${precision}/${hex(read.digest)}`;

@@ -84,6 +84,7 @@ function problem(status: number, slug: string, detail: string, members: Record<s
     headers['retry-after'] = String(seconds);
   }
   if (status === 401) headers['www-authenticate'] = 'Bearer';
+  if (slug === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   const title = PROBLEM_TYPES[slug]?.title ?? slug.replaceAll('-', ' ');
   const own = { type: PROBLEM_URN + slug, title, status, detail: detail.toWellFormed() };
   return { status, headers, body: { ...members, ...own } };

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { adminRoutes } from './admin.ts';
 import type { AppEnv } from './app.ts';
 import { appRoutes } from './apps.ts';
+import { needs } from './auth.ts';
 import { readAttachment, readDefinition } from './definition.ts';
 import { forgetView, postRows } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
@@ -11,41 +12,41 @@ import { objectOf, unwrap } from './table-context.ts';
 export function tableRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
 
-  routes.put('/', async (context) => {
+  routes.put('/', needs('admin'), async (context) => {
     const definition = await readDefinition(context.req.raw);
     const { created, table } = unwrap(await objectOf(context).create(definition));
     forgetView(context);
     return context.json({ created, ...table }, created ? 201 : 200);
   });
 
-  routes.get('/', async (context) => {
+  routes.get('/', needs('read'), async (context) => {
     const { table, status } = unwrap(await objectOf(context).describe());
     return context.json({ ...table, status });
   });
 
-  routes.delete('/', async (context) => {
+  routes.delete('/', needs('admin'), async (context) => {
     const dropped = unwrap(await objectOf(context).drop());
     forgetView(context);
     return context.json({ dropped: true, ...dropped });
   });
 
-  routes.post('/attach', async (context) => {
+  routes.post('/attach', needs('admin'), async (context) => {
     const { metadataLocation } = await readAttachment(context.req.raw);
     const { attached, table } = unwrap(await objectOf(context).attach(metadataLocation));
     forgetView(context);
     return context.json({ attached, ...table });
   });
 
-  routes.post('/flush', async (context) => {
+  routes.post('/flush', needs('append'), async (context) => {
     const { flushed, table, status } = unwrap(await objectOf(context).flush());
     return context.json({ flushed, version: table.version, snapshot: table.snapshot, status }, flushed ? 200 : 202);
   });
 
-  routes.get('/receipts/:id', async (context) => {
+  routes.get('/receipts/:id', needs('read'), async (context) => {
     return context.json(unwrap(await objectOf(context).receipt(context.req.param('id'))));
   });
 
-  routes.post('/rows', (context) => postRows(context));
+  routes.post('/rows', needs('append'), (context) => postRows(context));
 
   routes.route('/apps', appRoutes());
   routes.route('/', adminRoutes());

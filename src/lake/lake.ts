@@ -32,6 +32,14 @@ export interface TablePage {
   next: string | null;
 }
 
+/** What of the lake is shown: a namespace that may hold such tables, and each table. */
+export interface Visible {
+  namespace(namespace: string): boolean;
+  table(namespace: string, table: string): boolean;
+}
+
+const ALL: Visible = { namespace: () => true, table: () => true };
+
 /** The tables of a bucket, found by listing: nothing but the objects themselves says which tables there are. */
 export class LakeTables {
   readonly #store: Store;
@@ -44,15 +52,21 @@ export class LakeTables {
     this.#ports = { store: this.#store, ...ports };
   }
 
-  /** Names of all table folders behind `after` (`namespace/table`), in order, at most `most`. */
-  async names(after: string | null, most: number): Promise<{ namespace: string; table: string }[]> {
+  /** Names of all visible table folders behind `after` (`namespace/table`), in order, at most `most`. */
+  async names(
+    after: string | null,
+    most: number,
+    visible: Visible = ALL,
+  ): Promise<{ namespace: string; table: string }[]> {
     const root = this.#lake.prefix === '' ? '' : `${this.#lake.prefix}/`;
     const found: { namespace: string; table: string }[] = [];
     for await (const namespace of this.#store.listFolders(root)) {
       // Folders come in the order of their keys, in which the slash counts.
       if (after !== null && `${namespace}/` < after.slice(0, after.indexOf('/') + 1)) continue;
+      if (!visible.namespace(namespace)) continue;
       for await (const table of this.#store.listFolders(`${root}${namespace}/`)) {
         if (after !== null && `${namespace}/${table}/` <= `${after}/`) continue;
+        if (!visible.table(namespace, table)) continue;
         found.push({ namespace, table });
         if (found.length >= most) return found;
       }
@@ -65,9 +79,9 @@ export class LakeTables {
    *
    * @throws unavailable `store-unavailable`
    */
-  async page(after: string | null, limit: number): Promise<TablePage> {
+  async page(after: string | null, limit: number, visible: Visible = ALL): Promise<TablePage> {
     const most = Math.min(limit, LIST_TABLES_MAX);
-    const names = await this.names(after, most + 1).catch((error) => {
+    const names = await this.names(after, most + 1, visible).catch((error) => {
       throw unavailable('store-unavailable', 'the lake cannot be listed now', {}, error);
     });
     const shown = names.slice(0, most);

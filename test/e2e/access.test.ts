@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PROBLEM_TYPES } from '../../src/http/problem-types.ts';
 import type { TableView } from '../../src/object/views.ts';
@@ -8,16 +9,34 @@ import { type RunningService, startService } from './support/service.ts';
 /** Who may ask, at which address, by which method: routes, tokens and request ids on the production bundle. */
 const TOKEN = 'right-token';
 
+/** Holders of tokens: each is called as its token is. */
+const HOLDERS = {
+  owner: { scopes: ['admin'], tables: ['*'] },
+  reader: { scopes: ['read'], tables: ['scoped/a', 'other/*'] },
+  writer: { scopes: ['append'], tables: ['scoped/*'] },
+};
+const ENTRIES = Object.entries(HOLDERS).map(([name, grant]) => ({
+  name,
+  sha256: createHash('sha256').update(name).digest('hex'),
+  ...grant,
+}));
+
 let service: RunningService;
 /** A Worker that asks for a token, and one whose token was forgotten. */
 let guarded: Send;
 let unset: Send;
+/** One whose tokens may not all do everything. */
+let scoped: Send;
 
 beforeAll(async () => {
   service = await startService(
     { name: 'sluice' },
     { name: 'guarded', vars: { ACCESS: 'token', API_TOKEN: TOKEN } },
     { name: 'unset', vars: { ACCESS: 'token' } },
+    {
+      name: 'scoped',
+      vars: { ACCESS: 'token', API_TOKENS: JSON.stringify(ENTRIES), CORS_ORIGINS: 'https://app.example' },
+    },
   );
   const at =
     (name: string): Send =>
@@ -25,6 +44,7 @@ beforeAll(async () => {
       (await service.server.getWorker(name).fetch(path, init as never)) as unknown as Response;
   guarded = at('guarded');
   unset = at('unset');
+  scoped = at('scoped');
 });
 
 afterAll(() => service?.stop());
@@ -167,6 +187,70 @@ test('token: a service whose token was forgotten lets nobody in and says so', as
     const problem = expectProblem(await ask(unset, 'GET', '/v1/tables', { headers }), 500, 'bad-settings');
     expect(problem.detail).toContain('API_TOKEN');
   }
+});
+
+test('tokens: each does what its scopes say, on its tables, and learns nothing of others', async () => {
+  const by = (holder: keyof typeof HOLDERS, method: string, path: string, body?: string) => {
+    const headers = { authorization: `Bearer ${holder}`, 'content-type': 'application/json' };
+    return ask(scoped, method, path, { headers, ...(body === undefined ? {} : { body }) });
+  };
+  const rows = '[{"v":1}]';
+  for (const table of ['scoped/a', 'scoped/b', 'scoped/c', 'other/a']) {
+    expectProblem(await by('writer', 'PUT', `/v1/tables/${table}`, DEFINITION), 403, 'forbidden');
+    expect((await by('owner', 'PUT', `/v1/tables/${table}`, DEFINITION)).status).toBe(201);
+  }
+  for (const table of ['scoped/a', 'scoped/b']) {
+    expect((await by('writer', 'POST', `/v1/tables/${table}/rows`, rows)).status).toBe(202);
+    expectProblem(await by('reader', 'POST', `/v1/tables/${table}/rows`, rows), 403, 'forbidden');
+    expectProblem(await by('writer', 'GET', `/v1/tables/${table}`), 403, 'forbidden');
+  }
+  expect((await by('reader', 'GET', '/v1/tables/scoped/a')).status).toBe(200);
+  const refused = ['scoped/b', 'scoped/nobody', 'scoped/a.b', 'nowhere/a'].map((table) =>
+    by('reader', 'GET', `/v1/tables/${table}`),
+  );
+  const texts = new Set((await Promise.all(refused)).map((answer) => expectProblem(answer, 403, 'forbidden').detail));
+  expect(texts.size).toBe(1);
+  expectProblem(await by('writer', 'POST', '/v1/tables/other/a/rows', rows), 403, 'forbidden');
+
+  // The listing: pages of what may be read, whose ends name nothing else.
+  const listed: string[] = [];
+  let after: string | null = '';
+  while (after !== null) {
+    const query = after === '' ? '' : `&after=${after}`;
+    const page: { tables: { namespace: string; table: string }[]; next: string | null } = (
+      await ask(scoped, 'GET', `/v1/tables?limit=1${query}`, { headers: { authorization: 'Bearer reader' } })
+    ).body as never;
+    listed.push(...page.tables.map(({ namespace, table }) => `${namespace}/${table}`));
+    after = page.next;
+    if (after !== null) expect(listed).toContain(after);
+  }
+  expect(listed).toEqual(['other/a', 'scoped/a']);
+  expectProblem(await by('writer', 'GET', '/v1/tables'), 403, 'forbidden');
+
+  // Points: the namespace's tables are the writer's, those of another are not.
+  const write = (bucket: string) =>
+    ask(scoped, 'POST', `/api/v2/write?bucket=${bucket}`, {
+      headers: { authorization: 'Token writer' },
+      body: 'c v=1i 1',
+    });
+  expect((await write('other')).status).toBe(403);
+  expect((await write('scoped')).body).toMatchObject({ code: 'invalid' });
+});
+
+test('tokens: none is in the log', async () => {
+  const output = JSON.stringify(service.server.getLogs());
+  for (const text of [TOKEN, 'Bearer', 'right-token']) expect(output).not.toContain(text);
+});
+
+test('cors: pages of the origin that is set may call', async () => {
+  const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
+  const answer = await ask(scoped, 'OPTIONS', '/v1/tables/scoped/a/rows', { headers });
+  expect(answer.status).toBe(204);
+  expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example');
+  const other = await ask(scoped, 'OPTIONS', '/v1/tables/scoped/a/rows', {
+    headers: { ...headers, origin: 'https://b.example' },
+  });
+  expectProblem(other, 401, 'unauthorized');
 });
 
 test('problems: every type that was met is a stable name of the list', async () => {

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Grant } from '../../src/core/access/grant.ts';
 import { POINT_TABLES_MAX } from '../../src/core/base/limits.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
 import { decodeFrameBody } from '../../src/core/columns/frame.ts';
@@ -7,6 +8,7 @@ import { tableSettings } from '../../src/core/table/properties.ts';
 import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
 import type { Problem } from '../../src/object/answer.ts';
 import type { IngestView } from '../../src/object/views.ts';
+import { tokenFor } from '../core/access/token-for.ts';
 import { bytesOf, schemaOf, streamOf, valuesOf } from './bodies.ts';
 
 /** Objects of tables that keep what they are sent, as the service's would. */
@@ -23,7 +25,7 @@ class Tables {
     this.views.set(name, { tableUuid: name, schema, spec: { 'spec-id': 0, fields: [] }, settings });
   }
 
-  ports(token: string | null): AppPorts {
+  ports(token: string | null, grant: Partial<Grant> = {}): AppPorts {
     const object = (namespace: string, table: string) => {
       const name = `${namespace}/${table}`;
       return {
@@ -50,7 +52,12 @@ class Tables {
         },
       } as unknown as TableCalls;
     };
-    return { token, object, tables: () => Promise.reject(new Error('not asked')), now: () => this.nowMs };
+    return {
+      tokens: token === null ? null : [tokenFor(token, grant)],
+      object,
+      tables: () => Promise.reject(new Error('not asked')),
+      now: () => this.nowMs,
+    };
   }
 
   /** Later than the views of the test before are remembered. */
@@ -88,10 +95,11 @@ interface Sent {
   query?: string;
   headers?: Record<string, string>;
   token?: string | null;
+  grant?: Partial<Grant>;
 }
 
-async function write(body: string | Uint8Array, { query = 'bucket=b', headers = {}, token = null }: Sent = {}) {
-  const app = createApp(() => tables.ports(token));
+async function write(body: string | Uint8Array, { query = 'bucket=b', headers = {}, token = null, grant }: Sent = {}) {
+  const app = createApp(() => tables.ports(token, grant));
   // A plain stream: those that Node makes of long bodies end in an error when they are read with buffers of the reader's.
   const stream = streamOf(typeof body === 'string' ? bytesOf(body) : body);
   const init = { method: 'POST', headers, body: stream, duplex: 'half' };
@@ -325,6 +333,23 @@ describe('influx write: refusals', () => {
 });
 
 describe('influx access', () => {
+  it('a measurement that the token does not cover refuses the request, and nothing of it is taken', async () => {
+    const headers = { authorization: 'Token secret' };
+    const sent = { token: 'secret', headers, grant: { scopes: ['append'], tables: ['b/cpu', 'c/*'] } } as const;
+    expect((await write('cpu usage=1 1', sent)).status).toBe(204);
+    const texts = new Set<string>();
+    for (const lines of ['cpu usage=2 2\nmem used=1i 1', 'nobody v=1 1\ncpu usage=2 2', 'mem used=1i 1']) {
+      const { status, text } = await write(lines, sent);
+      expect(status).toBe(403);
+      texts.add(text);
+    }
+    // A bucket that it covers nothing of, before the body is read; a scope that it does not have.
+    texts.add((await write('no line protocol', { ...sent, query: 'bucket=d' })).text);
+    texts.add((await write('cpu usage=2 2', { ...sent, grant: { scopes: ['read'], tables: ['*'] } })).text);
+    expect([...texts].map((text) => (JSON.parse(text) as { code: string }).code)).toEqual(['forbidden']);
+    expect(tables.rows('b/cpu')).toHaveLength(1);
+  });
+
   it('the token comes as Token or Bearer', async () => {
     for (const authorization of ['Token secret', 'Bearer secret', 'token secret']) {
       expect((await write('cpu usage=1 1', { token: 'secret', headers: { authorization } })).status).toBe(204);

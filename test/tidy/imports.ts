@@ -19,6 +19,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'core/avro': { folders: ['core/base'] },
   'core/iceberg': { folders: ['core/base', 'core/avro'] },
   'core/columns': { folders: ['core/base', 'core/iceberg'] },
+  // Tokens, scopes and patterns of tables: names are checked as locations are.
+  'core/access': { folders: ['core/base', 'core/iceberg'] },
   // Arrow IPC, read by bytes and written through the library.
   'core/arrow': {
     folders: ['core/base', 'core/iceberg', 'core/columns'],

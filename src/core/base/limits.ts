@@ -335,3 +335,6 @@ export const FOREIGN_ELEMENTS_MAX = 2 * 1024 * 1024;
 
 /** Measurements of one write of points: each is two calls to an object of its own. Telegraf's plug-ins send some dozen. */
 export const POINT_TABLES_MAX = 100;
+
+/** Tokens of one configuration variable: each request is compared with all of them. The platform's 5 kB hold about thirty. */
+export const TOKENS_MAX = 100;

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { createApp } from '../../src/http/app.ts';
+import { tokenFor } from '../core/access/token-for.ts';
+
+const ORIGIN = 'https://app.example';
+const ROWS = '/v1/tables/n/t/rows';
+
+function appWith(...origins: string[]) {
+  const ports = {
+    tokens: [tokenFor('right')],
+    object: () => Promise.reject(new Error('not asked')) as never,
+    tables: async () => ({ tables: [], unreadable: [], next: null }),
+    now: () => 0,
+  };
+  return createApp(
+    () => ports,
+    () => origins,
+  );
+}
+
+async function preflight(origins: string[], path: string, origin = ORIGIN) {
+  const headers = { origin, 'access-control-request-method': 'POST' };
+  return await appWith(...origins).request(path, { method: 'OPTIONS', headers });
+}
+
+const allowedOf = (response: Response) => response.headers.get('access-control-allow-origin');
+
+describe('cors', () => {
+  it('without origins nothing is allowed, and OPTIONS is a method like any other', async () => {
+    const response = await preflight([], ROWS);
+    expect([response.status, allowedOf(response), response.headers.get('vary')]).toEqual([401, null, null]);
+  });
+
+  it('a question of an allowed origin is answered before a token is asked for, alike at every address', async () => {
+    const answers = await Promise.all(
+      [ROWS, '/v1/tables/n/nobody', '/v1/nowhere', '/health'].map((path) =>
+        preflight(['https://b.example', ORIGIN], path),
+      ),
+    );
+    for (const answer of answers) {
+      const { 'x-request-id': _, ...headers } = Object.fromEntries(answer.headers);
+      expect([answer.status, await answer.text()]).toEqual([204, '']);
+      expect(headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, vary: 'Origin' });
+      expect(headers['access-control-allow-methods']).toContain('PATCH');
+      expect(headers['access-control-allow-headers']).toMatch(/authorization.*idempotency-key/);
+    }
+  });
+
+  it('an origin that is not allowed gets no leave', async () => {
+    for (const origin of ['https://evil.example', 'https://app.example.evil.example', 'http://app.example', 'null']) {
+      const response = await preflight([ORIGIN], ROWS, origin);
+      expect([response.status, allowedOf(response)], origin).toEqual([401, null]);
+      expect(response.headers.get('vary')).toBe('Origin');
+    }
+  });
+
+  it('a star allows all, and is the answer to all', async () => {
+    const response = await preflight(['*'], ROWS);
+    expect([response.status, allowedOf(response), response.headers.get('vary')]).toEqual([204, '*', null]);
+  });
+
+  it('answers and refusals carry the leave, and name the headers that may be read', async () => {
+    for (const [authorization, status] of [
+      ['Bearer right', 200],
+      ['Bearer wrong', 401],
+    ] as const) {
+      const response = await appWith(ORIGIN).request('/v1/tables', { headers: { origin: ORIGIN, authorization } });
+      expect([response.status, allowedOf(response)]).toEqual([status, ORIGIN]);
+      expect(response.headers.get('access-control-expose-headers')).toContain('x-request-id');
+      expect(response.headers.get('x-request-id')).not.toBeNull();
+    }
+    expect(allowedOf(await appWith(ORIGIN).request('/health'))).toBeNull();
+  });
+});
