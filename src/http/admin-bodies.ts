@@ -21,16 +21,23 @@ const Id = v.pipe(
 const Limit = v.optional(v.nullable(v.pipe(v.number(), v.safeInteger(), v.minValue(1))));
 const SchemaId = v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0))));
 
-const Properties = v.strictObject({
+export const Properties = v.strictObject({
   set: v.optional(v.record(v.string(), v.string()), {}),
   remove: v.optional(v.array(v.string()), []),
 });
-const SchemaChanges = v.strictObject({
+export const SchemaChanges = v.strictObject({
   /** Checked deeply by the core, which knows the format. */
-  changes: v.array(v.looseObject({})),
+  changes: v.array(
+    v.pipe(
+      v.looseObject({}),
+      v.description(
+        '{"add": name, "type": …}, {"rename": name, "to": …}, {"drop": name}, {"promote": name, "type": …} or {"optional": name}',
+      ),
+    ),
+  ),
   expect_schema_id: SchemaId,
 });
-const Ref = v.strictObject({
+export const Ref = v.strictObject({
   type: v.optional(v.nullable(v.picklist(['branch', 'tag']))),
   snapshot_id: v.optional(v.nullable(Id)),
   expect_snapshot_id: v.optional(v.nullable(Id)),
@@ -38,11 +45,18 @@ const Ref = v.strictObject({
   max_snapshot_age_ms: Limit,
   max_ref_age_ms: Limit,
 });
-const FastForward = v.strictObject({ to: v.pipe(v.string(), v.nonEmpty()) });
-const Rollback = v.strictObject({ snapshot_id: Id, expect_snapshot_id: v.optional(v.nullable(Id)) });
-const Expire = v.strictObject({ dry_run: v.optional(v.boolean(), false) });
-const Delete = v.strictObject({ filter: v.looseObject({}) });
-const Nothing = v.strictObject({});
+export const FastForward = v.strictObject({ to: v.pipe(v.string(), v.nonEmpty()) });
+export const Rollback = v.strictObject({ snapshot_id: Id, expect_snapshot_id: v.optional(v.nullable(Id)) });
+export const Expire = v.strictObject({ dry_run: v.optional(v.boolean(), false) });
+export const Delete = v.strictObject({
+  filter: v.pipe(
+    v.looseObject({}),
+    v.description(
+      'one of {"all": true}, {"partitions": [{name: label}]}, {"time_range": {"from", "to"}}, {"paths": [location]}',
+    ),
+  ),
+});
+export const Nothing = v.strictObject({});
 
 export async function readProperties(request: Request): Promise<{ set: Record<string, string>; remove: string[] }> {
   return checked(Properties, await readJson(request));

@@ -9,6 +9,7 @@ import type { TableObject } from '../object/table-object.ts';
 import { authenticate, needs } from './auth.ts';
 import { cors } from './cors.ts';
 import { influxProblem, influxRoutes } from './influx.ts';
+import { documentOf } from './openapi/document.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
 import { tableRoutes } from './tables.ts';
 
@@ -88,6 +89,13 @@ export function createApp<Bindings extends object>(
   // What clients of InfluxDB ask before they write.
   app.get('/ping', () => new Response(null, { status: 204, headers: { 'x-influxdb-build': 'sluice' } }));
 
+  // Made when it is first asked for: it describes all routes, and few ask.
+  let described: string | undefined;
+  app.get('/openapi.json', () => {
+    described ??= JSON.stringify(documentOf(app.routes));
+    return new Response(described, { headers: { 'content-type': 'application/json' } });
+  });
+
   for (const paths of ['/v1/*', '/api/v2/*']) {
     app.use(paths, async (context, next) => {
       const ports = portsOf(context.env);
@@ -108,7 +116,7 @@ export function createApp<Bindings extends object>(
   app.route('/v1/tables/:namespace/:table', tableRoutes());
   app.route('/api/v2', influxRoutes());
 
-  for (const path of ['/health', '/ping', '/v1/tables']) {
+  for (const path of ['/health', '/ping', '/openapi.json', '/v1/tables']) {
     app.all(path, (context) => methodNotAllowed(context.req.method, 'GET'));
   }
 

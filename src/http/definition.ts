@@ -4,9 +4,13 @@ import { parseJson } from '../core/base/int64-json.ts';
 import { DEFINITION_BYTES_MAX } from '../core/base/limits.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 
-const Definition = v.strictObject({
+/** Bodies as they are checked, and as the description of the interface shows them. */
+export const Definition = v.strictObject({
   /** Checked deeply by the core, which knows the format. */
-  schema: v.looseObject({}),
+  schema: v.pipe(
+    v.looseObject({}),
+    v.description('schema of the Iceberg REST protocol; ids may be left out, and so may required: false'),
+  ),
   time_column: v.optional(v.nullable(v.string())),
   series_key: v.optional(v.array(v.string())),
   chunk: v.optional(v.nullable(v.picklist(['hour', 'day', 'month']))),
@@ -14,7 +18,7 @@ const Definition = v.strictObject({
   properties: v.optional(v.record(v.string(), v.unknown())),
 });
 
-const Attachment = v.strictObject({ metadata_location: v.optional(v.nullable(v.string())) });
+export const Attachment = v.strictObject({ metadata_location: v.optional(v.nullable(v.string())) });
 
 /** A table's definition out of a request's body. Throws invalid `malformed-json`, `malformed`, `body-too-large`. */
 export async function readDefinition(request: Request): Promise<TableDefinition> {
@@ -49,8 +53,10 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-/** The value as the schema has it. Throws invalid `malformed` with the path of the first fault. */
+/** The value, an object, as the schema has it. Throws invalid `malformed` with the path of the first fault. */
 export function checked<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  // To valibot a list is an object.
+  if (Array.isArray(value)) throw invalid('malformed', 'body is not an object: it is a list', { path: '' });
   const result = v.safeParse(schema, value);
   if (result.success) return result.output;
   const issue = result.issues[0];

@@ -116,6 +116,9 @@ const MEDIA_TYPES: ReadonlyMap<string, Format> = new Map([
   ['application/vnd.apache.parquet', 'parquet'],
 ]);
 
+/** What `Content-Type` may say of a body of rows. */
+export const ROW_MEDIA_TYPES: readonly string[] = [...MEDIA_TYPES.keys()];
+
 function isColumnar(format: Format): format is ColumnFormat {
   return format === 'arrow-stream' || format === 'arrow-file' || format === 'parquet';
 }
@@ -126,7 +129,7 @@ function formatOf(contentType: string | null): Format {
   const format = MEDIA_TYPES.get(name);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   const isUtf8 = charset === undefined || /^"?utf-?8"?$/.test(charset);
-  const supported = [...MEDIA_TYPES.keys()];
+  const supported = [...ROW_MEDIA_TYPES];
   if (format !== undefined && isUtf8) {
     // RFC 4180 section 3: names of columns are what ties values to a table.
     if (!parameters.includes('header=absent')) return format;

@@ -1,0 +1,69 @@
+import type * as v from 'valibot';
+import { CODINGS } from '../../platform/inflate.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+/** What the description tells of one route; its path and its scope are read off the route itself. */
+export interface Operation {
+  /** Name of the operation for generated clients. */
+  id: string;
+  tag: 'tables' | 'rows' | 'producers' | 'changes' | 'history' | 'service';
+  summary: string;
+  description?: string;
+  /** Parameters besides those in the path. */
+  parameters?: readonly Parameter[];
+  body?: Body;
+  /** Answers that are no problems, by status; null: without a body. */
+  answers: Readonly<Record<number, Answer>>;
+  /** Slugs of problems that are its own, by status. Those of its kind of route come besides. */
+  problems?: Readonly<Record<number, readonly string[]>>;
+}
+
+export interface Answer {
+  description: string;
+  /** A schema of JSON; a media type; null when there is no body. */
+  content: v.GenericSchema | string | null;
+}
+
+export type Body =
+  | { kind: 'json'; schema: v.GenericSchema; required: boolean }
+  /** Rows in one of the formats. */
+  | { kind: 'rows' }
+  | { kind: 'points' };
+
+export interface Parameter {
+  name: string;
+  in: 'query' | 'header';
+  description: string;
+  required?: boolean;
+  schema: JsonSchema;
+}
+
+const text: JsonSchema = { type: 'string' };
+
+export function query(name: string, description: string, schema: JsonSchema = text): Parameter {
+  return { name, in: 'query', description, schema };
+}
+
+function header(name: string, description: string, schema: JsonSchema = text): Parameter {
+  return { name, in: 'header', description, schema };
+}
+
+export const whole: JsonSchema = { type: 'integer', minimum: 1 };
+
+/** Parameters of every body of rows. */
+export const ROW_PARAMETERS: readonly Parameter[] = [
+  query('on_error', 'refuse: one bad row refuses all; skip: bad rows are left out and told', {
+    enum: ['refuse', 'skip'],
+    default: 'refuse',
+  }),
+  query('delimiter', 'of CSV: comma, semicolon, tab or pipe, or the character'),
+];
+
+export const CONTENT_ENCODING = header('Content-Encoding', 'compression of the body', {
+  enum: [...CODINGS, 'identity'],
+});
+export const IDEMPOTENCY_KEY = header(
+  'Idempotency-Key',
+  'name of the batch: sent again under it, the same body is taken once, another one refused',
+);
+export const PREFER = header('Prefer', 'wait=N: answer once the batch is committed, or after N seconds');

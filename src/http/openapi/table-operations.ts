@@ -1,0 +1,200 @@
+import { Attachment, Definition } from '../definition.ts';
+import {
+  CONTENT_ENCODING,
+  IDEMPOTENCY_KEY,
+  type Operation,
+  PREFER,
+  query,
+  ROW_PARAMETERS,
+  whole,
+} from './operation.ts';
+import * as views from './views.ts';
+
+/** Slugs by which a body of rows is refused, besides those of its table. */
+const ROW_PROBLEMS: Readonly<Record<number, readonly string[]>> = {
+  400: [
+    'empty-body',
+    'malformed-body',
+    'malformed-json',
+    'malformed-utf8',
+    'malformed-gzip',
+    'malformed-deflate',
+    'malformed-zstd',
+    'truncated-body',
+    'trailing-data',
+    'body-interrupted',
+  ],
+  413: ['body-too-large', 'line-too-long', 'too-many-rows', 'too-large', 'column-too-large'],
+  415: ['unsupported-media-type', 'unsupported-encoding', 'unsupported-compression'],
+  422: ['invalid-rows', 'schema-mismatch', 'too-many-partitions'],
+};
+
+/** Tables as such, and rows. Paths as routes have them, with parameters in braces. */
+export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  'GET /health': {
+    id: 'health',
+    tag: 'service',
+    summary: 'Tells that the service runs',
+    answers: { 200: { description: 'it does', content: views.Health } },
+  },
+  'GET /ping': {
+    id: 'ping',
+    tag: 'service',
+    summary: 'What clients of InfluxDB ask before they write',
+    answers: { 204: { description: 'the service runs', content: null } },
+  },
+  'GET /openapi.json': {
+    id: 'describeInterface',
+    tag: 'service',
+    summary: 'This document',
+    answers: { 200: { description: 'the document', content: 'application/json' } },
+  },
+  'GET /v1/tables': {
+    id: 'listTables',
+    tag: 'tables',
+    summary: 'Lists the tables of the lake that the token may read, a page at a time',
+    parameters: [
+      query('after', 'namespace/table behind which the page begins'),
+      query('limit', 'entries of the page', { ...whole, default: 100 }),
+    ],
+    answers: { 200: { description: 'one page', content: views.Tables } },
+    problems: { 400: ['malformed', 'bad-name'] },
+  },
+  'PUT /v1/tables/{namespace}/{table}': {
+    id: 'createTable',
+    tag: 'tables',
+    summary: 'Creates a table',
+    body: { kind: 'json', schema: Definition, required: true },
+    answers: {
+      201: { description: 'created', content: views.CreatedTable },
+      200: { description: 'the same columns and layout were there', content: views.CreatedTable },
+    },
+    problems: {
+      400: ['bad-definition', 'bad-schema', 'bad-column-name', 'bad-property', 'unknown-type', 'unsupported-type'],
+      409: ['table-exists', 'commit-conflict'],
+      504: ['commit-unknown'],
+    },
+  },
+  'GET /v1/tables/{namespace}/{table}': {
+    id: 'describeTable',
+    tag: 'tables',
+    summary: 'Schema, layout and snapshot of a table, and the status of its buffer',
+    answers: { 200: { description: 'the table', content: views.DescribedTable } },
+  },
+  'DELETE /v1/tables/{namespace}/{table}': {
+    id: 'dropTable',
+    tag: 'tables',
+    summary: 'Drops a table, and the rows that wait for it',
+    answers: { 200: { description: 'dropped', content: views.DroppedTable } },
+    problems: { 409: ['commit-conflict'], 504: ['commit-unknown'] },
+  },
+  'POST /v1/tables/{namespace}/{table}/attach': {
+    id: 'attachTable',
+    tag: 'tables',
+    summary: 'Takes over a table that another writer made',
+    body: { kind: 'json', schema: Attachment, required: false },
+    answers: { 200: { description: 'served from now on', content: views.AttachedTable } },
+    problems: {
+      400: ['not-attachable', 'ambiguous-metadata'],
+      409: ['commit-conflict'],
+      422: ['unsupported-format-version'],
+      504: ['commit-unknown'],
+    },
+  },
+  'POST /v1/tables/{namespace}/{table}/rows': {
+    id: 'appendRows',
+    tag: 'rows',
+    summary: 'Takes the rows of the body, all or none, as one batch',
+    parameters: [
+      ...ROW_PARAMETERS,
+      query('app', 'name of a producer that counts its batches; with epoch'),
+      query('epoch', 'number of the batch, the last one plus 1', { type: 'string', pattern: '^[0-9]{1,19}$' }),
+      query('epochs', 'sparse: any higher epoch may be the next', { enum: ['dense', 'sparse'], default: 'dense' }),
+      CONTENT_ENCODING,
+      IDEMPOTENCY_KEY,
+      PREFER,
+    ],
+    body: { kind: 'rows' },
+    answers: {
+      202: { description: 'buffered durably; Location is the receipt', content: views.Accepted },
+      201: { description: 'committed, when it was waited for', content: views.Accepted },
+      200: { description: 'taken before, or without rows', content: views.AcceptedOrEmpty },
+    },
+    problems: {
+      ...ROW_PROBLEMS,
+      409: ['table-changed', 'epoch-gap', 'epoch-behind', 'app-parked', 'app-retiring'],
+      422: [...ROW_PROBLEMS[422], 'idempotency-conflict', 'epoch-conflict', 'too-many-apps', 'commit-refused'],
+      429: ['busy'],
+    },
+  },
+  'POST /v1/tables/{namespace}/{table}/flush': {
+    id: 'flush',
+    tag: 'rows',
+    summary: 'Commits what is buffered now',
+    answers: {
+      200: { description: 'committed', content: views.Flushed },
+      202: { description: 'it could not be committed and will be tried again', content: views.Flushed },
+    },
+  },
+  'GET /v1/tables/{namespace}/{table}/receipts/{id}': {
+    id: 'readReceipt',
+    tag: 'rows',
+    summary: 'What became of a batch',
+    answers: { 200: { description: 'the receipt', content: views.Receipt } },
+    problems: { 404: ['unknown-receipt'] },
+  },
+  'POST /api/v2/write': {
+    id: 'writePoints',
+    tag: 'rows',
+    summary: 'Takes points in line protocol, as clients of InfluxDB 2 send them',
+    description: 'Errors are JSON with code and message of InfluxDB beside the members of a problem.',
+    parameters: [
+      { ...query('bucket', 'namespace of the tables that measurements name'), required: true },
+      query('precision', 'what a time counts', { enum: ['ns', 'us', 'ms', 's'], default: 'ns' }),
+      query('org', 'not looked at'),
+      ROW_PARAMETERS[0],
+      CONTENT_ENCODING,
+      IDEMPOTENCY_KEY,
+    ],
+    body: { kind: 'points' },
+    answers: { 204: { description: 'buffered durably', content: null } },
+    problems: {
+      400: ['partial-write', 'malformed-line', 'malformed', 'bad-name', 'malformed-gzip', 'body-interrupted'],
+      413: ['body-too-large', 'too-many-rows', 'too-many-tables'],
+      415: ['unsupported-encoding'],
+      429: ['busy'],
+      503: ['table-changed'],
+    },
+  },
+  'GET /v1/tables/{namespace}/{table}/apps/{app}': {
+    id: 'readApp',
+    tag: 'producers',
+    summary: 'Progress of a producer',
+    answers: { 200: { description: 'its epochs', content: views.App } },
+    problems: { 404: ['unknown-app'] },
+  },
+  'POST /v1/tables/{namespace}/{table}/apps/{app}/skip': {
+    id: 'skipEpoch',
+    tag: 'producers',
+    summary: 'Gives a refused epoch up',
+    parameters: [{ ...query('epoch', 'the refused epoch'), required: true }],
+    answers: { 202: { description: 'what waited behind it follows', content: views.Receipt } },
+    problems: { 409: ['app-not-parked'] },
+  },
+  'POST /v1/tables/{namespace}/{table}/apps/{app}/replace': {
+    id: 'replaceEpoch',
+    tag: 'producers',
+    summary: 'Puts other rows in the place of a refused epoch',
+    parameters: [{ ...query('epoch', 'the refused epoch'), required: true }, ...ROW_PARAMETERS, CONTENT_ENCODING],
+    body: { kind: 'rows' },
+    answers: { 202: { description: 'buffered, and what waited behind it follows', content: views.Receipt } },
+    problems: { ...ROW_PROBLEMS, 409: ['app-not-parked', 'table-changed'] },
+  },
+  'POST /v1/tables/{namespace}/{table}/apps/{app}/retire': {
+    id: 'retireApp',
+    tag: 'producers',
+    summary: 'Lets a producer leave the table with the next commit',
+    answers: { 202: { description: 'its progress', content: views.App } },
+    problems: { 404: ['unknown-app'], 409: ['app-busy', 'app-parked'] },
+  },
+};
