@@ -30,6 +30,8 @@ export interface TableState {
   buffer: { batches: number; rows: number };
   /** A flush is under way. */
   flushing: boolean;
+  /** Readers that go by the version hint see the newest version. */
+  pointed: boolean;
   snapshots: number;
   lastError: { type: string; message: string } | null;
 }
@@ -87,11 +89,23 @@ export class TableClient {
   async state(): Promise<TableState> {
     const { version, status } = (await this.#ask('GET', '')).json as {
       version: number;
-      status: { buffer: TableState['buffer']; intent: object | null; last_error: TableState['lastError'] };
+      status: {
+        buffer: TableState['buffer'];
+        intent: object | null;
+        last_error: TableState['lastError'];
+        hinted_version: number;
+      };
     };
     // The first version is the empty table; each later one is a flush.
-    const { buffer, intent, last_error: lastError } = status;
-    return { version, buffer, flushing: intent !== null, snapshots: version - 1, lastError };
+    const { buffer, intent, last_error: lastError, hinted_version: hinted } = status;
+    return {
+      version,
+      buffer,
+      flushing: intent !== null,
+      pointed: hinted >= version,
+      snapshots: version - 1,
+      lastError,
+    };
   }
 
   async #ask(

@@ -92,13 +92,13 @@ function factsOf(state: TableState | undefined): string[] {
   return state === undefined ? [] : [`buffered ${count(state.buffer.rows)}`, `snapshots ${state.snapshots}`];
 }
 
-/** Resolves once nothing is buffered. */
+/** Resolves once nothing is buffered, and readers that go by the version hint see all: it follows a commit within a second. */
 async function committed(client: TableClient, rows: number, progress: Progress): Promise<void> {
   const untilMs = performance.now() + COMMIT_TIMEOUT_MS;
   for (;;) {
     const state = await client.state();
-    const { buffer, flushing, lastError } = state;
-    if (buffer.batches === 0 && !flushing) return;
+    const { buffer, flushing, pointed, lastError } = state;
+    if (buffer.batches === 0 && !flushing && pointed) return;
     if (performance.now() > untilMs) {
       const why = lastError === null ? '' : `; last error ${lastError.type}: ${lastError.message}`;
       throw new Error(`rows are still buffered after ${COMMIT_TIMEOUT_MS / 1000} s: ${buffer.rows}${why}`);

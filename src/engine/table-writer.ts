@@ -9,6 +9,7 @@ import {
   FLUSHES_PER_RUN_MAX,
   PRUNE_INTERVAL_MS,
   PRUNE_ROWS_MAX,
+  RUN_ALARM_MS,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
 import { ownApp, readEpochs } from '../core/batch/epochs.ts';
@@ -25,6 +26,7 @@ import { GroupCommit } from './group.ts';
 import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
+import { Pointer } from './pointer.ts';
 import type { ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
 import { Waiters } from './waiters.ts';
 
@@ -68,12 +70,13 @@ export class TableWriter {
   readonly apps: Apps;
   readonly #admission: Admission;
   readonly #runner: IntentRunner;
+  readonly #pointer: Pointer;
   readonly #waiters = new Waiters();
   readonly #chores: Chore[] = [];
   #checked: Promise<void> | null = null;
-  #isLoaded = false;
   #running: Promise<void> | null = null;
-  #pointing: Promise<void> | null = null;
+  /** When the timer for waiting callers goes off; null: there is none. */
+  #timerMs: number | null = null;
   #loadFailures = 0;
   #retryLoadMs = 0;
   #prunedMs = 0;
@@ -86,6 +89,10 @@ export class TableWriter {
     const group = new GroupCommit(ports.ledger, ports.clock, () => this.#arm());
     this.apps = new Apps(ports, table, () => this.#arm());
     this.#admission = new Admission(ports, table, group);
+    this.#pointer = new Pointer(ports.ledger, table, {
+      failed: (error) => this.#log('pointer-failed', this.#failed(error)),
+      ended: () => this.#arm(),
+    });
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
         const { lastSequence, buffer } = ports.ledger.state();
@@ -163,9 +170,9 @@ export class TableWriter {
     return this.#running;
   }
 
-  /** Resolves when the pointer is not being moved (any more). Never throws. */
-  async pointed(): Promise<void> {
-    await this.#pointing;
+  /** Resolves when the pointer is at the version known now, or could not be moved there. Never throws. */
+  pointed(): Promise<void> {
+    return this.#pointer.reached();
   }
 
   /** Work to be done in the writer's runs, behind the flushes, when it is due. */
@@ -178,20 +185,29 @@ export class TableWriter {
     return this.#lastRunError;
   }
 
-  /** When something is due, for the object's alarm; null when nothing is. */
+  /**
+   * When something is due, for the object's alarm; null when nothing is. Waiting callers are no part of it: they end with
+   * this incarnation, and so does the timer for them.
+   */
   dueMs(): number | null {
-    const { ledger } = this.#ports;
+    return this.#earliest(null);
+  }
+
+  /** When something is due, for somebody who waits since `waiterMs` (null: nobody). */
+  #earliest(waiterMs: number | null): number | null {
+    const { ledger, clock } = this.#ports;
     const state = ledger.state();
     const due: number[] = [];
-    if (state.intent !== null) due.push(state.intent.retryMs);
+    // A run under way has the intent in hand; the alarm is for when that run is cut off.
+    const cutOffMs = this.#running === null ? 0 : clock.now() + RUN_ALARM_MS;
+    if (state.intent !== null) due.push(Math.max(state.intent.retryMs, cutOffMs));
     else {
-      const flush = this.#flushDueMs(state);
+      const flush = this.#flushDueMs(state, waiterMs);
       if (flush !== null) due.push(flush);
     }
-    const isBehind = state.hintedVersion < this.#pointable(state);
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
-    const isMoving = this.#running !== null || this.#pointing !== null;
-    if (isBehind && !isMoving) due.push(0);
+    const isMoving = this.#running !== null || this.#pointer.isMoving;
+    if (this.#pointer.isBehind && !isMoving) due.push(0);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -261,7 +277,7 @@ export class TableWriter {
   async #compare(): Promise<void> {
     const { ledger, marks } = this.#ports;
     const base = await this.#table.load();
-    this.#isLoaded = true;
+    this.#pointer.loaded();
     if (base === null) return;
     // Read after the load: batches are taken and settled while it is on its way.
     const state = ledger.state();
@@ -299,12 +315,12 @@ export class TableWriter {
     return this.#ports.ledger.receipt(sequence) ?? { state: 'buffered' };
   }
 
-  #flushDueMs(state: LedgerState): number | null {
+  #flushDueMs(state: LedgerState, waiterMs: number | null): number | null {
     const properties = this.#table.base?.metadata.properties ?? {};
     return flushDueMs(
       {
         ...state.buffer,
-        waiterMs: this.#waiters.sinceMs,
+        waiterMs,
         lastCommitMs: state.lastCommit?.committedMs ?? null,
       },
       tableSettings(properties).flush,
@@ -319,11 +335,27 @@ export class TableWriter {
 
   #arm(): void {
     this.#ports.arm(this.dueMs());
+    this.#hurry();
+  }
+
+  /** Sets the timer for waiting callers. A run under way looks again when it ends. */
+  #hurry(): void {
+    const { clock } = this.#ports;
+    const { sinceMs } = this.#waiters;
+    const due = sinceMs === null || this.#running !== null ? null : this.#earliest(sinceMs);
+    if (due === null || (this.#timerMs !== null && this.#timerMs <= due)) return;
+    this.#timerMs = due;
+    void clock.sleep(Math.max(0, due - clock.now())).then(() => {
+      if (this.#timerMs !== due) return; // another one is set for an earlier time
+      this.#timerMs = null;
+      this.#kick();
+      this.#hurry(); // it may have gone off a moment early
+    });
   }
 
   /** Starts a run now if something is due now; the alarm stands behind it. */
   #kick(): void {
-    const due = this.dueMs();
+    const due = this.#earliest(this.#waiters.sinceMs);
     if (due !== null && due <= this.#ports.clock.now()) void this.run();
   }
 
@@ -342,12 +374,12 @@ export class TableWriter {
           if (!(await this.#runner.run(state.intent))) break;
           continue;
         }
-        const due = this.#flushDueMs(state);
+        const due = this.#flushDueMs(state, this.#waiters.sinceMs);
         if (due === null || (!forced && due > clock.now())) break;
         if (!this.#seal(state)) break;
       }
       this.#forced = false;
-      this.#point();
+      this.#pointer.move();
       for (const chore of this.#chores) {
         const choreMs = chore.dueMs();
         if (choreMs !== null && choreMs <= clock.now()) await chore.run();
@@ -356,10 +388,7 @@ export class TableWriter {
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
       this.#forced = false;
-      this.#loadFailures++;
-      this.#retryLoadMs = clock.now() + retryWaitMs(this.#loadFailures);
-      const record = this.#record(error);
-      this.#lastRunError = record;
+      const record = this.#failed(error);
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
       this.#log('run-failed', record);
     }
@@ -415,49 +444,19 @@ export class TableWriter {
     return { outcome: 'refused', type, message, atMs: this.#ports.clock.now() };
   }
 
-  /**
-   * Version that the pointer can be moved to; 0: none. Once the table was read, only what was read: the store may have no
-   * version of it any more, or those of another one, which the ledger has not been told of yet.
-   */
-  #pointable({ table }: LedgerState): number {
-    if (table === null || !this.#isLoaded) return table?.version ?? 0;
-    const { base } = this.#table;
-    return base?.metadata['table-uuid'] === table.uuid ? Math.min(base.version, table.version) : 0;
-  }
-
-  /**
-   * Starts moving the pointer, unless it is being moved: the store takes one write a second to it, and no flush waits for
-   * that. What fails is tried again by the run that is due then.
-   */
-  #point(): void {
-    const { ledger, clock } = this.#ports;
-    const state = ledger.state();
-    if (this.#pointing !== null || state.table === null || state.hintedVersion >= this.#pointable(state)) return;
-    const { uuid } = state.table;
-    this.#pointing = this.#table
-      .point()
-      .then((version) => {
-        // Another table took the place meanwhile: its pointer is still to be moved.
-        if (ledger.state().table?.uuid === uuid) ledger.hinted(version);
-      })
-      .catch((error) => {
-        const record = this.#record(error);
-        this.#loadFailures++;
-        this.#retryLoadMs = clock.now() + retryWaitMs(this.#loadFailures);
-        this.#lastRunError = record;
-        this.#log('pointer-failed', record);
-      })
-      .finally(() => {
-        this.#pointing = null;
-        this.#arm();
-      });
-  }
-
   #prune(): void {
     const nowMs = this.#ports.clock.now();
     if (nowMs - this.#prunedMs < PRUNE_INTERVAL_MS) return;
     this.#prunedMs = nowMs;
     this.#ports.ledger.prune(nowMs - BATCH_MEMORY_MS, PRUNE_ROWS_MAX);
+  }
+
+  /** What failed is tried again, later each time. */
+  #failed(error: unknown): ErrorRecord {
+    this.#loadFailures++;
+    this.#retryLoadMs = this.#ports.clock.now() + retryWaitMs(this.#loadFailures);
+    this.#lastRunError = this.#record(error);
+    return this.#lastRunError;
   }
 
   #record(error: unknown): ErrorRecord {

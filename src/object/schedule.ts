@@ -1,4 +1,5 @@
 import { ALARM_LATE_MS } from '../core/base/limits.ts';
+import type { Clock } from '../engine/ports.ts';
 
 /**
  * The object's one alarm. What is due is kept in the ledger; the alarm is only the platform's promise to look. It is
@@ -6,38 +7,51 @@ import { ALARM_LATE_MS } from '../core/base/limits.ts';
  */
 export class Schedule {
   readonly #storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>;
-  #armedMs: number | null = null;
-  /** What the alarm that went off last was set to. */
-  #firedMs: number | null = null;
+  readonly #clock: Pick<Clock, 'now'>;
+  /** What the alarm is set for; null: it is not set. */
+  #dueMs: number | null = null;
+  /** What the alarm that went off last had been set to. */
+  #firedMs = 0;
+  #isHandled = false;
 
-  constructor(storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>) {
+  constructor(storage: Pick<DurableObjectStorage, 'setAlarm' | 'getAlarm'>, clock: Pick<Clock, 'now'>) {
     this.#storage = storage;
+    this.#clock = clock;
   }
 
-  /** Sets the alarm when `dueMs` is earlier than what it is set to; each change is a billed write. */
+  /** Sets the alarm when `dueMs` is earlier than what it is set for; each change is a billed write. */
   arm(dueMs: number | null): void {
     if (dueMs === null) return; // an alarm without work finds none and is not set again
-    if (this.#armedMs !== null && this.#armedMs <= dueMs) return;
-    this.#armedMs = dueMs;
-    // The platform refuses times at or before 1970: what is long due is due at its beginning. And a handler that sets the
-    // alarm to the very time it was called for has set nothing: the platform takes it for the one just handled. That
-    // happens when an alarm goes off a moment early and finds nothing due yet.
-    const atMs = Math.max(1, dueMs);
+    // The alarm that is handled is the promise itself: the platform repeats it when the handler is cut off, and the
+    // handler sets the next one at its end.
+    if (this.#isHandled) return;
+    if (this.#dueMs !== null && this.#dueMs <= dueMs) return;
+    this.#dueMs = dueMs;
+    // Never the time of an alarm that has gone off: the platform tells alarms apart by their time, takes a setting to
+    // the same one for no change, and forgets it together with the one that is handled. It moves times that are past to
+    // the present, which may be that very millisecond; so what is due already is due in the next one.
+    const atMs = Math.max(dueMs, this.#clock.now() + 1, this.#firedMs + 1);
     // Not awaited: the output gate holds every answer until it is written.
-    void this.#storage.setAlarm(atMs === this.#firedMs ? atMs + 1 : atMs);
+    void this.#storage.setAlarm(atMs);
   }
 
   /** Sets the alarm although it seems to be set, when the platform has lost it: nothing is stored, or long past. */
-  async repair(dueMs: number | null, nowMs: number): Promise<void> {
+  async repair(dueMs: number | null): Promise<void> {
     const stored = await this.#storage.getAlarm();
-    if (dueMs === null || (stored !== null && stored > nowMs - ALARM_LATE_MS)) return;
-    this.#armedMs = null;
+    if (dueMs === null || (stored !== null && stored > this.#clock.now() - ALARM_LATE_MS)) return;
+    this.#dueMs = null;
     this.arm(dueMs);
   }
 
-  /** The alarm is going off: nothing is set any more. */
-  fired(): void {
-    this.#firedMs = this.#armedMs === null ? null : Math.max(1, this.#armedMs);
-    this.#armedMs = null;
+  /** The alarm that was set to `atMs` has gone off and is handled: nothing is set any more. */
+  fired(atMs: number): void {
+    this.#firedMs = Math.max(this.#firedMs, atMs);
+    this.#dueMs = null;
+    this.#isHandled = true;
+  }
+
+  /** The alarm's work is done. The next call is `arm` with what is due now, in the same turn. */
+  handled(): void {
+    this.#isHandled = false;
   }
 }

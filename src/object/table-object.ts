@@ -69,21 +69,22 @@ export class TableObject extends DurableObject<Env> {
   }
 
   /** Never throws: the platform drops an alarm after six failures. What failed stays due in the ledger. */
-  override async alarm(): Promise<void> {
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     if (this.#made instanceof SluiceError) {
       // What is due is for a build that knows the ledger: ask again later, for it may be this object's next.
       await this.ctx.storage.setAlarm(systemClock.now() + ALARM_LATE_MS);
       return;
     }
-    this.#made.schedule.fired();
+    this.#made.schedule.fired(info?.scheduledTime ?? 0);
     await this.#made.writer.run();
+    this.#made.schedule.handled();
     this.#made.arm();
   }
 
   /** Called by the cron sweep: sets an alarm that was lost. */
   async wake(): Promise<void> {
     if (this.#made instanceof SluiceError) return;
-    await this.#parts.schedule.repair(this.#parts.writer.dueMs(), systemClock.now());
+    await this.#parts.schedule.repair(this.#parts.writer.dueMs());
   }
 
   ingest(): Promise<Answer<IngestView>> {

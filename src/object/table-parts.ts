@@ -43,7 +43,7 @@ export class TableParts {
     const place = { location: tableLocation(lake, name[0], name[1]), prefix: tableKey(lake, name[0], name[1]) };
     migrate(ctx.storage);
     this.ledger = new SqlLedger(ctx.storage, hex(systemRandom.bytes(8)));
-    this.schedule = new Schedule(ctx.storage);
+    this.schedule = new Schedule(ctx.storage, systemClock);
     this.store = new MeteredStore(r2Store(env.LAKE));
     const ports = {
       store: this.store,

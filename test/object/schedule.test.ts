@@ -1,16 +1,24 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ALARM_LATE_MS } from '../../src/core/base/limits.ts';
 import { Schedule } from '../../src/object/schedule.ts';
 
 let set: number[];
+let stored: number | null;
+let nowMs: number;
 let schedule: Schedule;
 
 beforeEach(() => {
   set = [];
+  stored = null;
+  nowMs = 10_000;
   const storage = {
-    setAlarm: async (time: number | Date) => void set.push(Number(time)),
-    getAlarm: async () => set.at(-1) ?? null,
+    setAlarm: async (time: number | Date) => {
+      stored = Number(time);
+      set.push(stored);
+    },
+    getAlarm: async () => stored,
   };
-  schedule = new Schedule(storage);
+  schedule = new Schedule(storage, { now: () => nowMs });
 });
 
 describe('schedule', () => {
@@ -22,15 +30,50 @@ describe('schedule', () => {
     expect(set).toEqual([20_000, 15_000]);
   });
 
-  test('alarm: what is long due goes off at the beginning of time, which the platform takes', () => {
+  test('alarm: what is due already is due in the next millisecond, and is set once', () => {
     schedule.arm(0);
-    expect(set).toEqual([1]);
+    schedule.arm(0);
+    schedule.arm(9_000);
+    expect(set).toEqual([10_001]);
   });
 
-  test('alarm: one that went off a moment early is not set to its own time again', () => {
+  test('alarm: one that has gone off is never set to its own time again', () => {
     schedule.arm(10_001);
-    schedule.fired();
+    schedule.fired(10_001); // a moment early
+    schedule.handled();
     schedule.arm(10_001);
     expect(set).toEqual([10_001, 10_002]);
+    nowMs = 10_002;
+    schedule.fired(10_002); // in its very millisecond
+    schedule.handled();
+    schedule.arm(0);
+    expect(set).toEqual([10_001, 10_002, 10_003]);
+  });
+
+  test('alarm: not set while one is handled, which the platform repeats when the handler is cut off', () => {
+    schedule.arm(10_001);
+    schedule.fired(10_001);
+    schedule.arm(0);
+    schedule.arm(20_000);
+    expect(set).toEqual([10_001]);
+    schedule.handled();
+    schedule.arm(20_000);
+    expect(set).toEqual([10_001, 20_000]);
+  });
+
+  test('repair: sets what the platform has lost, and leaves alone what is only late', async () => {
+    schedule.arm(20_000);
+    nowMs = 20_000 + ALARM_LATE_MS - 1;
+    await schedule.repair(20_000);
+    expect(set).toEqual([20_000]);
+    nowMs++;
+    await schedule.repair(20_000);
+    expect(set).toEqual([20_000, nowMs + 1]);
+    stored = null;
+    await schedule.repair(20_000);
+    expect(set).toEqual([20_000, nowMs + 1, nowMs + 1]);
+    stored = null;
+    await schedule.repair(null);
+    expect(set).toHaveLength(3);
   });
 });

@@ -249,6 +249,9 @@ export const MANIFESTS_KEPT_BYTES_MAX = 2 * 1024 * 1024;
 /** Tables one sweep calls: half of the 10,000 subrequests of an invocation. */
 export const SWEEP_TABLES_MAX = 5_000;
 
+/** An alarm stands this far behind a run under way, in case the run is cut off: most runs end well before. */
+export const RUN_ALARM_MS = 5_000;
+
 /** An alarm that should have gone off this long ago was lost by the platform and is set again. */
 export const ALARM_LATE_MS = 60_000;
 
