@@ -13,6 +13,7 @@ import { snapshotById } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../core/iceberg/summary.ts';
 import type { Found } from '../core/sink.ts';
 import { tableSettings } from '../core/table/properties.ts';
+import { forgetHead } from './head.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { ErrorRecord, Exception, Ledger, OpenIntent, Settlement } from './ports.ts';
 
@@ -62,6 +63,7 @@ export class IntentRunner {
   /** True when the intent is settled; false when it stays for another run. */
   async run(open: OpenIntent): Promise<boolean> {
     const { intent } = open;
+    const { marks } = this.#ports;
     if (this.#known !== intent.commitId && (await this.#takeOver(intent))) return true;
     let frames = this.#ports.ledger.frames(intent.first, intent.last);
     let refused: ReadonlyMap<number, string> = new Map();
@@ -87,6 +89,10 @@ export class IntentRunner {
       switch (result.outcome) {
         case 'committed':
           this.#settle(result.base, result.found, intent);
+          if (prepared.operation.evolution !== null) {
+            marks.hit('schema-evolved');
+            await forgetHead(this.#ports.store, this.#table.place.prefix);
+          }
           return true;
         case 'again':
           continue;

@@ -1,6 +1,7 @@
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import type { Receipt } from '../core/batch/receipt.ts';
+import type { Proposal } from '../core/iceberg/proposal.ts';
 import type { RebasedOver } from '../core/sink.ts';
 
 /** Milliseconds since 1970, and waiting. The platform's clock stands still between I/O: never use it to measure CPU. */
@@ -40,6 +41,7 @@ export type Mark =
   | `rebased-over-${RebasedOver}`
   | 'batch-left-out'
   | 'app-parked'
+  | 'schema-evolved'
   | 'replayed-after-rollback';
 
 /** What the flush policy and status need to know of the buffer. */
@@ -167,6 +169,8 @@ export interface Ledger {
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null;
   /** Frames of a range, in order. */
   frames(first: number, last: number): Frame[];
+  /** What buffered frames ask of the table's schema, oldest first. */
+  proposals(): Proposal[];
   /** Opens an intent. There is none open. */
   seal(intent: Intent, target: number | null): void;
   /** Remembers that `version` is about to be written for the open intent. */

@@ -9,8 +9,8 @@ import { changeSchema } from '../core/commit/plan-schema.ts';
 import type { Requirement } from '../core/iceberg/requirements.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { MetadataUpdate } from '../core/iceberg/updates.ts';
-import { StoreError } from '../store/store.ts';
 import type { AdminCommits } from './commit-to-end.ts';
+import { forgetHead } from './head.ts';
 import { newIdentity } from './identity.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 
@@ -40,10 +40,9 @@ export class TableChanges {
     return this.change(upgrade());
   }
 
-  /** An engine's head object beside the table may hold an index of the old columns; it is a cache, and goes. */
   async schema(changes: readonly SchemaChange[], expected: number | null): Promise<Changed> {
     const result = await this.change(changeSchema(changes, expected));
-    if (result.changed) await this.#forgetHead();
+    if (result.changed) await forgetHead(this.#ports.store, this.#table.place.prefix);
     return result;
   }
 
@@ -89,12 +88,5 @@ export class TableChanges {
       return operation;
     });
     return { base, changed: outcome === 'committed' };
-  }
-
-  async #forgetHead(): Promise<void> {
-    // A failure leaves a head of an older version, which readers of the engine look past.
-    await this.#ports.store.delete([`${this.#table.place.prefix}/metadata/timelake-head`]).catch((error) => {
-      if (!(error instanceof StoreError)) throw error;
-    });
   }
 }

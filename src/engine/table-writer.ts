@@ -28,6 +28,7 @@ import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import { Pointer } from './pointer.ts';
 import type { ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
+import { Proposals } from './proposals.ts';
 import { Waiters } from './waiters.ts';
 
 export interface WriterPorts extends TablePorts {
@@ -68,6 +69,7 @@ export class TableWriter {
   readonly #ports: WriterPorts;
   readonly #table: OpenTable;
   readonly apps: Apps;
+  readonly proposals: Proposals;
   readonly #admission: Admission;
   readonly #runner: IntentRunner;
   readonly #pointer: Pointer;
@@ -93,6 +95,7 @@ export class TableWriter {
       failed: (error) => this.#log('pointer-failed', this.#failed(error)),
       ended: () => this.#arm(),
     });
+    this.proposals = new Proposals(ports.ledger, group);
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
         const { lastSequence, buffer } = ports.ledger.state();
@@ -108,7 +111,7 @@ export class TableWriter {
    * Takes one batch. Resolves once it is in the ledger (the platform holds the answer until that is durable), or with
    * `waitMs` above zero once its outcome is known or the wait is over.
    *
-   * @throws invalid `unknown-table`; conflict `table-changed` when the caller knew another table or schema; rejected
+   * @throws invalid `unknown-table`; conflict `table-changed` when the caller knew another table or schema, or not the columns that wait; rejected
    * `idempotency-conflict`; unavailable `busy` when the buffer is full
    */
   async append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Accepted> {
@@ -123,6 +126,7 @@ export class TableWriter {
     if (ledger.state().table?.uuid !== uuid) {
       this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
     }
+    this.proposals.take(frame, base.metadata);
     const { sequence, duplicate } = await this.#admission.admit(frame);
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
       const waiting = this.#waiters.wait(sequence, clock.now(), clock.sleep(waitMs));

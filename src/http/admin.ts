@@ -15,7 +15,7 @@ import {
 } from './admin-bodies.ts';
 import type { AppEnv } from './app.ts';
 import { needs } from './auth.ts';
-import { forgetView, readFrame } from './ingest.ts';
+import { forgetView, isViewStale, readFrame } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
 import { type Ctx, objectOf, unwrap } from './table-context.ts';
 
@@ -101,7 +101,7 @@ export function adminRoutes(): Hono<AppEnv> {
     const { frame, tableUuid, counts } = await readFrame(context, { batchId: null, producer: null });
     if (frame === null) throw invalid('empty-body', 'overwrite has no rows: delete what is to go');
     const answered = await objectOf(context).overwriteFiles(frame, tableUuid, filter);
-    if (!answered.ok && answered.problem.type === 'table-changed') forgetView(context);
+    if (isViewStale(frame, answered)) forgetView(context);
     return context.json({ ...unwrap(answered), ...counts });
   });
 

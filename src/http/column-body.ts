@@ -5,6 +5,7 @@ import { concat } from '../core/columns/concat.ts';
 import type { RowFault } from '../core/columns/fault.ts';
 import type { ForeignBatch, ForeignField } from '../core/columns/foreign.ts';
 import { batchAligner } from '../core/columns/foreign-align.ts';
+import { foreignSchema } from '../core/columns/foreign-proposal.ts';
 import { gather } from '../core/columns/gather.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import { readParquet } from '../core/parquet/foreign.ts';
@@ -70,10 +71,12 @@ async function readWhole(
   return { whole: buffer.subarray(0, end), facts };
 }
 
-function collect(body: ColumnBody, schema: Schema, options: RowsRequest['options']): Collected {
-  const { onError, epochUnit, ingestTimeField, rowsMax = FLUSH_ROWS_MAX } = options;
+function collect(body: ColumnBody, table: Schema, options: RowsRequest['options']): Collected {
+  const { onError, epochUnit, epochUnits, ingestTimeField, rowsMax = FLUSH_ROWS_MAX } = options;
+  const evolves = options.evolves === true;
+  const schema = evolves ? foreignSchema(body.fields, table) : table;
   takeRows(rowBudget(rowsMax), schema, rowBytesOf(schema), body.rows);
-  const align = batchAligner(body.fields, schema, { epochUnit, filledField: ingestTimeField });
+  const align = batchAligner(body.fields, schema, { epochUnit, epochUnits, filledField: ingestTimeField, evolves });
   /** By row, the first fault of each. */
   const faults = new Map<number, RowFault>();
   const parts: Columns[] = [];

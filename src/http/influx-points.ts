@@ -4,6 +4,7 @@ import { hasDecimals } from '../core/columns/align.ts';
 import { shorten } from '../core/columns/fault.ts';
 import type { EpochUnit } from '../core/columns/times.ts';
 import { checkName } from '../core/iceberg/locations.ts';
+import { proposedSchema } from '../core/iceberg/proposal.ts';
 import type { IngestView } from '../object/views.ts';
 import { readWindows } from './body.ts';
 import type { RowSink } from './formats/format.ts';
@@ -103,6 +104,7 @@ export async function readPoints(request: PointsRequest): Promise<PointsRead> {
 class OpenTable implements PointTable {
   readonly timeColumn: string;
   readonly exact: boolean;
+  readonly typed: boolean;
   readonly sink: RowSink;
   untimed = false;
   private readonly view: IngestView | null;
@@ -111,7 +113,8 @@ class OpenTable implements PointTable {
 
   constructor(timeColumn: string, view: IngestView | null, collector: RowCollector | SluiceError) {
     this.timeColumn = timeColumn;
-    this.exact = view !== null && hasDecimals(view.schema.fields);
+    this.exact = view !== null && hasDecimals(proposedSchema(view.schema, view.proposal).fields);
+    this.typed = view?.settings.schemaEvolution === 'additive';
     this.view = view;
     this.collector = collector;
     this.sink = {
@@ -148,15 +151,17 @@ class OpenTable implements PointTable {
 }
 
 function collectorFor(
-  { schema, settings }: IngestView,
+  view: IngestView,
   timeColumn: string,
   budget: RowBudget,
   onError: 'refuse' | 'skip',
 ): RowCollector {
-  return rowCollector(schema, budget, {
+  const { settings } = view;
+  return rowCollector(proposedSchema(view.schema, view.proposal), budget, {
     onError,
     epochUnit: settings.epochUnit,
-    epochUnits: new Map([[timeColumn, 'us']]),
+    epochUnits: new Map([...settings.epochUnits, [timeColumn, 'us']]),
+    evolve: settings.schemaEvolution === 'additive' ? 'typed' : undefined,
     filledField: settings.ingestTimeColumn,
     // Tags are text, whatever their column is.
     textual: true,

@@ -7,6 +7,7 @@ import { checkName } from '../core/iceberg/locations.ts';
 import type { AppEnv, AppPorts } from './app.ts';
 import { forbidden, needs, permit } from './auth.ts';
 import { type PointsRead, type Refusal, readPoints, refusalOf, type TablePoints } from './influx-points.ts';
+import { isViewStale } from './ingest.ts';
 import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
 import { batchIdOf, newFrame } from './new-frame.ts';
 import { methodNotAllowed, problemOf } from './problem.ts';
@@ -80,7 +81,7 @@ async function appended(
   try {
     const frame = newFrame(read.collected.columns, read.view, { batchId, producer: null }, digest);
     const answered = await ports.object(namespace, measurement).append(frame, read.view.tableUuid, 0);
-    if (!answered.ok && answered.problem.type === 'table-changed') forgetViewOf(namespace, measurement);
+    if (isViewStale(frame, answered)) forgetViewOf(namespace, measurement);
     const receipt = unwrap(answered);
     if (receipt.state !== 'refused') return table;
     // Sent again after it was refused.

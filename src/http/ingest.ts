@@ -2,6 +2,8 @@ import { invalid, rejected } from '../core/base/errors.ts';
 import { WAIT_MAX_MS } from '../core/base/limits.ts';
 import { isAppName, parseEpoch } from '../core/batch/admission.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
+import { proposedSchema } from '../core/iceberg/proposal.ts';
+import type { Answer } from '../object/answer.ts';
 import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
 import { batchIdOf, type Named, newFrame } from './new-frame.ts';
 import { type RowError, readRows } from './rows.ts';
@@ -28,15 +30,17 @@ export async function readFrame(context: Ctx, named: Named): Promise<ReadFrame> 
   if (onError !== 'refuse' && onError !== 'skip') throw invalid('malformed', `on_error is refuse or skip: ${onError}`);
   const { namespace, table } = nameOf(context);
   const view = await ingestViewOf(context.var.ports, namespace, table);
-  const { settings, schema, tableUuid } = view;
+  const { settings, tableUuid } = view;
   const { columns, rowsRead, errors, errorCount, digest } = await readRows({
     body: req.raw.body,
     contentType: req.header('content-type') ?? null,
     contentEncoding: req.header('content-encoding') ?? null,
-    schema,
+    schema: proposedSchema(view.schema, view.proposal),
     options: {
       onError,
       epochUnit: settings.epochUnit,
+      epochUnits: settings.epochUnits,
+      evolves: settings.schemaEvolution === 'additive',
       ingestTimeField: settings.ingestTimeColumn,
       delimiter: req.query('delimiter') ?? null,
     },
@@ -58,7 +62,7 @@ export async function postRows(context: Ctx): Promise<Response> {
   // No rows, no batch: an empty commit would only make versions.
   if (frame === null) return context.json({ state: 'empty', ...counts });
   const answered = await objectOf(context).append(frame, tableUuid, waitMs);
-  if (!answered.ok && answered.problem.type === 'table-changed') forgetView(context);
+  if (isViewStale(frame, answered)) forgetView(context);
   const { duplicate, ...receipt } = unwrap(answered);
   const location = `${new URL(req.url).pathname.replace(/\/rows\/?$/, '')}/receipts/${receipt.receipt}`;
   // Waited for, or sent again: a success here would be taken for rows in the table.
@@ -102,6 +106,11 @@ export function epochOf(epoch: string | undefined): bigint {
 function waitOf(header: string | null): number {
   const match = /(?:^|[,;\s])wait\s*=\s*"?([0-9]{1,6})"?(?=$|[,;\s])/i.exec(header ?? '');
   return match === null ? 0 : Math.min(Number(match[1]) * 1000, WAIT_MAX_MS);
+}
+
+/** True when the object is to be asked again: it told so, or whoever sends next is to know of the columns that wait by now. */
+export function isViewStale({ proposal }: NewFrame, answered: Answer<unknown>): boolean {
+  return answered.ok ? proposal !== undefined : answered.problem.type === 'table-changed';
 }
 
 /** Asks the object again at the next batch. */

@@ -2,9 +2,10 @@ import { hex } from '../core/base/bytes.ts';
 import { invalid } from '../core/base/errors.ts';
 import { BATCH_ID_LENGTH_MAX, BATCH_PARTITIONS_MAX, FRAME_BYTES_MAX } from '../core/base/limits.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
-import type { Columns } from '../core/columns/columns.ts';
+import type { Column, Columns } from '../core/columns/columns.ts';
 import { encodeFrameBody } from '../core/columns/frame.ts';
 import { partitionRows } from '../core/columns/partition.ts';
+import { proposalOf } from '../core/iceberg/proposal.ts';
 import type { IngestView } from '../object/views.ts';
 
 /** How a batch is told from others. */
@@ -14,13 +15,16 @@ export interface Named {
 }
 
 /**
- * The columns of one batch, at least one row, as a frame for the table of the view.
+ * The columns of one batch, at least one row, as a frame for the table of the view. Columns with a value, and types,
+ * that the view's schema does not have become a proposal.
  *
  * @throws invalid `too-many-partitions`, `too-large`
  */
-export function newFrame(columns: Columns, view: IngestView, named: Named, digest: Uint8Array): NewFrame {
+export function newFrame(given: Columns, view: IngestView, named: Named, digest: Uint8Array): NewFrame {
+  const columns = withoutEmpty(given, view);
   const { tuples } = partitionRows(columns, view.spec, BATCH_PARTITIONS_MAX);
-  const body = encodeFrameBody(columns);
+  const proposal = proposalOf(view.schema, columns.schema);
+  const body = encodeFrameBody(columns, { proposes: proposal !== null });
   if (body.length > FRAME_BYTES_MAX) {
     throw invalid('too-large', `batch is larger than a flush takes: bytes=${body.length} most=${FRAME_BYTES_MAX}`);
   }
@@ -28,10 +32,21 @@ export function newFrame(columns: Columns, view: IngestView, named: Named, diges
     ...named,
     digest: hex(digest),
     schemaId: view.schema['schema-id'],
+    ...(proposal === null ? {} : { proposal }),
     rows: columns.rows,
     partitions: tuples.length,
     body,
   };
+}
+
+/** The columns without those that the table lacks and the batch has no value for. */
+function withoutEmpty(columns: Columns, { schema }: IngestView): Columns {
+  const isKept = ({ validity }: Column, i: number) =>
+    i < schema.fields.length || validity === null || validity.includes(1);
+  const kept = columns.columns.filter(isKept);
+  if (kept.length === columns.columns.length) return columns;
+  const fields = columns.schema.fields.filter((_, i) => isKept(columns.columns[i], i));
+  return { schema: { ...columns.schema, fields }, rows: columns.rows, columns: kept };
 }
 
 /** `Idempotency-Key`, bare or as the quoted string of its draft standard. Throws invalid `malformed`. */

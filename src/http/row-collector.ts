@@ -4,6 +4,9 @@ import { type AlignOptions, rowAligner, slotBytesOf } from '../core/columns/alig
 import { ColumnsBuilder } from '../core/columns/builder.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import type { RowFault } from '../core/columns/fault.ts';
+import { gather } from '../core/columns/gather.ts';
+import type { NumberRule } from '../core/columns/guess.ts';
+import { type LateFault, RowProposal } from '../core/columns/row-proposal.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import type { RowSink } from './formats/format.ts';
 
@@ -45,12 +48,15 @@ export function takeRows(budget: RowBudget, schema: Schema, rowBytes: number, ro
   }
 }
 
-export interface CollectOptions extends AlignOptions {
+export interface CollectOptions extends Omit<AlignOptions, 'proposal'> {
   /** `refuse`: one bad row refuses the batch. `skip`: bad rows are left out and reported. */
   onError: 'refuse' | 'skip';
+  /** Rows bring new columns and wider types with them, their numbers read by this rule. Absent: they are refused. */
+  evolve?: NumberRule;
 }
 
 export interface Collected {
+  /** Of the table's schema, behind whose columns new ones may stand (`proposalOf`). */
   columns: Columns;
   /** Rows given, bad ones included. */
   rowsRead: number;
@@ -58,6 +64,9 @@ export interface Collected {
   errors: RowError[];
   errorCount: number;
 }
+
+/** Memory of a value of a new column, or of its absence, beside texts: a place in typed columns, and the value until then. */
+const NEW_COLUMN_ROW_BYTES = 32;
 
 /** Takes rows of one table and makes typed columns of them. */
 export interface RowCollector extends RowSink {
@@ -76,10 +85,13 @@ export interface RowCollector extends RowSink {
  * bad, whose detail has `errors`, `errorCount` and `complete`: false when there may be more.
  */
 export function rowCollector(schema: Schema, budget: RowBudget, options: CollectOptions): RowCollector {
-  const { onError } = options;
+  const { onError, evolve } = options;
   const builder = new ColumnsBuilder(schema);
-  const align = rowAligner(builder, options);
-  const rowBytes = rowBytesOf(schema);
+  const proposal = evolve === undefined ? undefined : new RowProposal(schema, options, evolve);
+  const align = rowAligner(builder, { ...options, proposal });
+  const tableRowBytes = rowBytesOf(schema);
+  /** Lines of the rows in the builder, where a row may be found bad later. */
+  const lines: number[] = [];
   const errors: RowError[] = [];
   let errorCount = 0;
   let rowsRead = 0;
@@ -92,7 +104,7 @@ export function rowCollector(schema: Schema, budget: RowBudget, options: Collect
 
   function count(): void {
     rowsRead++;
-    takeRows(budget, schema, rowBytes, 1);
+    takeRows(budget, schema, tableRowBytes + NEW_COLUMN_ROW_BYTES * (proposal?.size ?? 0), 1);
   }
 
   return {
@@ -100,14 +112,26 @@ export function rowCollector(schema: Schema, budget: RowBudget, options: Collect
       count();
       const fault = align(row);
       if (fault !== null) report(line, fault);
+      else if (proposal !== undefined) lines.push(line);
     },
     fault(line, type, message, text, field) {
       count();
       report(line, { type, field: field ?? null, message, ...(text === undefined ? {} : { value: text }) });
     },
     finish() {
+      if (proposal === undefined) {
+        if (onError === 'refuse' && errorCount > 0) throw invalidRows(errors, errorCount, true);
+        return { columns: builder.finish(), rowsRead, errors, errorCount };
+      }
+      const late = new Map<number, LateFault>();
+      const columns = proposal.finish(builder.finish(), (one) => {
+        if (!late.has(one.row)) late.set(one.row, one);
+      });
+      for (const { row, fault } of late.values()) report(lines[row], fault);
+      errors.sort((a, b) => a.line - b.line);
       if (onError === 'refuse' && errorCount > 0) throw invalidRows(errors, errorCount, true);
-      return { columns: builder.finish(), rowsRead, errors, errorCount };
+      const good = Int32Array.from(lines.keys()).filter((row) => !late.has(row));
+      return { columns: late.size === 0 ? columns : gather(columns, good), rowsRead, errors, errorCount };
     },
   };
 }

@@ -18,6 +18,10 @@ export interface RowsOptions {
   onError: 'refuse' | 'skip';
   /** What a number counts in a timestamp column; the table property `sluice.epoch-unit`. */
   epochUnit: EpochUnit;
+  /** Columns that have a unit of their own; `sluice.epoch-unit.<column>`. */
+  epochUnits?: ReadonlyMap<string, EpochUnit>;
+  /** Rows bring new columns and wider types with them; `sluice.schema-evolution`. */
+  evolves?: boolean;
   /** The column that the flush fills where it is null (`_ingest_ts`), or null. It may be missing from every row. */
   ingestTimeField: string | null;
   /** What is between the values of CSV: a character, or the name of one (`delimiterOf`). For CSV alone. */
@@ -72,6 +76,8 @@ export async function readRows({
   const collector = rowCollector(schema, rowBudget(rowsMax), {
     onError,
     epochUnit,
+    epochUnits: options.epochUnits,
+    evolve: options.evolves === true ? 'json' : undefined,
     filledField: ingestTimeField,
     textual: format === 'csv' || format === 'tsv',
   });

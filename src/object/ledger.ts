@@ -3,6 +3,7 @@ import { MOVES_MAX, RECEIPTS_MAX } from '../core/base/limits.ts';
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../core/batch/receipt.ts';
+import type { Proposal } from '../core/iceberg/proposal.ts';
 import type {
   AppState,
   CommitRecord,
@@ -90,6 +91,10 @@ export class SqlLedger implements Ledger {
       partitions += frame.partitions;
     }
     return taken.first === 0 ? null : taken;
+  }
+
+  proposals(): Proposal[] {
+    return [...this.#frames.headers()].flatMap(({ proposal }) => proposal ?? []);
   }
 
   frames(first: number, last: number): Frame[] {

@@ -89,7 +89,9 @@ export class TableObject extends DurableObject<Env> {
 
   ingest(): Promise<Answer<IngestView>> {
     return answer(async () => {
-      return ingestView(await this.#parts.writer.live());
+      const { writer } = this.#parts;
+      const base = await writer.live();
+      return ingestView(base, writer.proposals.waiting(base.metadata));
     });
   }
 

@@ -1,6 +1,7 @@
 import type { Receipt } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { currentOf } from '../core/commit/make-files.ts';
+import type { Proposal } from '../core/iceberg/proposal.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
@@ -12,6 +13,8 @@ import type { StoreUsage } from '../store/metered.ts';
 export interface IngestView {
   tableUuid: string;
   schema: Schema;
+  /** What batches that wait ask of the schema: rows are read as if it had it. Absent: nothing. */
+  proposal?: Proposal;
   spec: PartitionSpec;
   settings: TableSettings;
 }
@@ -101,9 +104,15 @@ export function appView({ app, committed, accepted, parked, retiring }: AppStatu
   };
 }
 
-export function ingestView(base: IcebergBase): IngestView {
-  const { schema, spec } = currentOf(base.metadata);
-  return { tableUuid: base.metadata['table-uuid'], schema, spec, settings: tableSettings(base.metadata.properties) };
+export function ingestView({ metadata }: IcebergBase, proposal: Proposal | null = null): IngestView {
+  const { schema, spec } = currentOf(metadata);
+  return {
+    tableUuid: metadata['table-uuid'],
+    schema,
+    ...(proposal === null ? {} : { proposal }),
+    spec,
+    settings: tableSettings(metadata.properties),
+  };
 }
 
 export function tableView(base: IcebergBase): TableView {

@@ -126,6 +126,30 @@ describe('influx write', () => {
     expect(tables.frames.get('b/cpu')).toHaveLength(1);
   });
 
+  it('B036: a table that allows it gets columns of tags and fields, integers told from whole floats', async () => {
+    tables.add(
+      'b/new',
+      { time: 'timestamptz', host: 'string' },
+      { 'timelake.time-column': 'time', 'sluice.schema-evolution': 'additive' },
+    );
+    expect(await write('new,host=a,rack=7 n=3i,usage=1,up=t,note="x" 1\nnew usage=0.5,n=4i 2')).toMatchObject({
+      status: 204,
+    });
+    const [frame] = tables.frames.get('b/new') ?? [];
+    const added = frame.proposal?.added.map(({ name, type }) => [name, type]);
+    expect(added).toEqual([
+      ['rack', 'string'],
+      ['n', 'long'],
+      ['usage', 'double'],
+      ['up', 'boolean'],
+      ['note', 'string'],
+    ]);
+    const mixed = await write('new n=3i 1\nnew n=0.5 2');
+    expect(mixed.status).toBe(400);
+    expect(mixed.body?.['tables']).toMatchObject([{ errors: [{ line: 2, field: 'n', type: 'wrong-type' }] }]);
+    expect(await write(`new u=${2n ** 64n - 1n}u 1`)).toMatchObject({ status: 400 });
+  });
+
   it('compressed bodies are taken, and the precision counts', async () => {
     const answer = await write(gzipSync('cpu usage=1 1700000000'), {
       query: 'bucket=b&precision=s',

@@ -38,12 +38,25 @@ export interface ProfileOptions {
   zstdRequired: boolean;
 }
 
-/** The schema whose columns a file was written with: the one that knows most of its field ids, newest first. */
+/** Types that may be widened → how a file holds them. */
+const NARROW: ReadonlyMap<unknown, string> = new Map([
+  ['int', 'INT32'],
+  ['long', 'INT64'],
+  ['float', 'FLOAT'],
+  ['double', 'DOUBLE'],
+]);
+
+/**
+ * The schema whose columns a file was written with: the one that knows most of its field ids, with types that were not
+ * widened since, newest first.
+ */
 export function schemaOfFile(metadata: TableMetadata, footer: ParquetFooter): Schema {
-  const ids = footer.leaves.map((leaf) => leaf.fieldId);
+  const { leaves } = footer;
   const score = (schema: Schema) => {
     const known = fieldsById(schema.fields);
-    return ids.filter((id) => id !== undefined && known.has(id)).length * 1000 - known.size;
+    const both = leaves.filter(({ fieldId }) => fieldId !== undefined && known.has(fieldId));
+    const same = both.filter(({ fieldId, physical }) => physical === NARROW.get(known.get(fieldId as number)?.type));
+    return both.length * 1_000_000 + same.length * 1000 - known.size;
   };
   const schemas = [...metadata.schemas].sort((a, b) => score(b) - score(a) || b['schema-id'] - a['schema-id']);
   return schemas[0];

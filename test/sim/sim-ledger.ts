@@ -2,6 +2,7 @@ import { EPOCH_WINDOW } from '../../src/core/base/limits.ts';
 import type { Frame, NewFrame } from '../../src/core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../../src/core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../../src/core/batch/receipt.ts';
+import type { Proposal } from '../../src/core/iceberg/proposal.ts';
 import type {
   AppState,
   CommitRecord,
@@ -204,6 +205,10 @@ export class SimLedger implements Ledger {
       range.last = frame.sequence;
     }
     return range;
+  }
+
+  proposals(): Proposal[] {
+    return this.#durable.frames.flatMap(({ proposal }) => proposal ?? []);
   }
 
   frames(first: number, last: number): Frame[] {

@@ -57,6 +57,20 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
   const it = (title: string, body: (host: LedgerHost) => void) => test(title, () => run(body));
 
   describe(`${name}: accepting`, () => {
+    it('proposals: what buffered frames ask of the schema, in every incarnation, until they are settled', (host) => {
+      const ledger = host.open();
+      const field = { id: 2_000_000_000, name: 'x', required: false, type: 'long' };
+      const proposal = { added: [field], widened: [{ id: 3, type: 'long' }] };
+      ledger.accept([frame(1), frame(2, { proposal })], 100);
+      expect(ledger.proposals()).toEqual([proposal]);
+      const again = host.open();
+      expect(again.proposals()).toEqual([proposal]);
+      expect(again.frames(2, 2)[0].proposal).toEqual(proposal);
+      again.seal(intent(1, 2), 2);
+      again.settle(committed());
+      expect(again.proposals()).toEqual([]);
+    });
+
     it('accept: frames get consecutive sequences from 1, across groups and incarnations', (host) => {
       const ledger = host.open();
       expect(ledger.state().lastSequence).toBe(0);

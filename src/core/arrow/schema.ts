@@ -112,7 +112,14 @@ function typeOf(field: FlatTable, children: ArrowField[], name: string): { type:
       return { type: { kind: 'time', unit }, layout: signed(bits as 32 | 64) };
     }
     case 10:
-      return { type: { kind: 'timestamp', unit: unitOf(table.int16(0), name) }, layout: signed(64) };
+      return {
+        type: {
+          kind: 'timestamp',
+          unit: unitOf(table.int16(0), name),
+          ...(table.text(1) === '' ? { local: true } : {}),
+        },
+        layout: signed(64),
+      };
     case 11:
       return other('interval');
     case 12:

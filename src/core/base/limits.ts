@@ -121,6 +121,9 @@ export const INTENT_RETRY = { baseMs: 1_000, capMs: 60_000 } as const;
 /** Fields of one schema, nested ones counted. Iceberg tables of thousands of columns exist; more is an accident. */
 export const SCHEMA_FIELDS_MAX = 10_000;
 
+/** Columns that one batch may bring to its table. A few are a change of schema; hundreds are keys of a map taken for columns. */
+export const NEW_COLUMNS_MAX = 200;
+
 /** Types inside types. Parquet levels, our recursions and other readers' stacks stay small. */
 export const SCHEMA_DEPTH_MAX = 32;
 

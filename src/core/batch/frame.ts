@@ -1,3 +1,5 @@
+import type { Proposal } from '../iceberg/proposal.ts';
+
 /** Whose batch it is and which one, in the producer's own strictly increasing numbers. */
 export interface Producer {
   app: string;
@@ -18,6 +20,8 @@ export interface Frame {
   producer: Producer | null;
   /** Schema of the table that the columns were made for. */
   schemaId: number;
+  /** What the batch asks of that schema; the columns are made for the schema with it. Absent: nothing. */
+  proposal?: Proposal;
   /** 0 for a batch that only moves progress on (a skipped epoch, a retired app). */
   rows: number;
   /** Partitions the batch falls into, under the spec it was admitted with. */

@@ -13,6 +13,7 @@ import {
   unknownNames,
 } from './casts.ts';
 import { faultOf, Misfit, preview, type RowFault } from './fault.ts';
+import type { RowProposal } from './row-proposal.ts';
 import { storageOf } from './storage.ts';
 import type { EpochUnit } from './times.ts';
 
@@ -24,6 +25,8 @@ export interface AlignOptions extends CastOptions {
   filledField: string | null;
   /** What a number counts in single columns, before `epochUnit`. */
   epochUnits?: ReadonlyMap<string, EpochUnit>;
+  /** Takes what the schema has no place for; absent: it is refused. */
+  proposal?: RowProposal;
 }
 
 /** Adds one row to the builder, or leaves the builder as it was and says why. Never throws for what is in the row. */
@@ -38,12 +41,13 @@ type Setter = (value: unknown) => Misfit | null;
  */
 export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): AlignRow {
   const { fields } = builder.schema;
+  const { proposal } = options;
   const places = new Map(
     fields.map((field, i) => {
       const required = field.required && field.name !== options.filledField;
       const epochUnit = options.epochUnits?.get(field.name) ?? options.epochUnit;
       const set = setterOf(field, builder.fields[i], { ...options, epochUnit });
-      return [field.name, { name: field.name, required, set }];
+      return [field.name, { field, name: field.name, required, set }];
     }),
   );
   const required = [...places.values()].filter((place) => place.required).map((place) => place.name);
@@ -52,6 +56,7 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
 
   function refuse(name: string, misfit: Misfit): RowFault {
     builder.rollbackRow();
+    proposal?.rollbackRow();
     return faultOf(name, misfit);
   }
 
@@ -63,19 +68,26 @@ export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): Alig
     // By the names of the row: a row of few names costs little, however many columns there are.
     for (const name in row) {
       const place = places.get(name);
-      if (place === undefined) return refuse(name, unknown(name));
       const value = row[name];
+      if (place === undefined) {
+        if (proposal === undefined) return refuse(name, unknown(name));
+        const misfit = value === null || value === undefined ? null : proposal.take(name, value, builder.rows);
+        if (misfit !== null) return refuse(name, misfit);
+        continue;
+      }
       if (value === null || value === undefined) {
         if (place.required) return refuse(name, new Misfit('null-in-required', 'is required and null'));
         continue;
       }
-      const misfit = place.set(value);
+      let misfit = place.set(value);
+      if (misfit !== null && proposal !== undefined) misfit = proposal.widen(place.field, value, misfit, builder.rows);
       if (misfit !== null) return refuse(name, misfit);
     }
     for (const name of required) {
       if (!Object.hasOwn(row, name)) return refuse(name, new Misfit('missing-required', 'is required and missing'));
     }
     builder.endRow();
+    proposal?.endRow();
     return null;
   };
 }

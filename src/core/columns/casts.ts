@@ -21,7 +21,7 @@ import {
  * |------------------|----------------------------------------------------------------------------------------------|
  * | boolean          | true, false                                                                                  |
  * | int, long        | a whole number (1.0 and 1e3 are whole), or its digits as text                                |
- * | float, double    | a number, rounded to the nearest; "NaN", "Infinity", "-Infinity"                             |
+ * | float, double    | a number, or one as text, rounded to the nearest; "NaN", "Infinity", "-Infinity"             |
  * | decimal(P, S)    | a number or text, whose digits fit: more than S digits behind the point only if they are 0   |
  * | date             | "2026-01-03"                                                                                 |
  * | time             | "12:34[:56[.789012]]"                                                                        |
@@ -41,7 +41,7 @@ export type Cast<T> = (value: unknown) => T | Misfit;
 export interface CastOptions {
   /** What a number counts in a timestamp column. */
   epochUnit: EpochUnit;
-  /** Values come from a format of text alone (CSV): "true", "false" and decimal numbers are taken as text too. */
+  /** Values come from a format of text alone (CSV): "true" and "false" are taken as text too. */
   textual: boolean;
 }
 
@@ -93,35 +93,29 @@ function wholeNumber(value: unknown): bigint | Misfit {
     : new Misfit('wrong-type', 'must be a whole number', value);
 }
 
-function castDouble(textual: boolean): Cast<number> {
-  return (value) => {
-    const number = typeof value === 'number' ? value : numberOf(value, textual);
-    if (number === null) return new Misfit('wrong-type', 'must be a number', value);
-    if (Number.isFinite(number) || value === 'Infinity' || value === '-Infinity' || value === 'NaN') return number;
-    return new Misfit('out-of-range', 'must be within the range of a double', value);
-  };
-}
+const castDouble: Cast<number> = (value) => {
+  const number = typeof value === 'number' ? value : numberOf(value);
+  if (number === null) return new Misfit('wrong-type', 'must be a number', value);
+  if (Number.isFinite(number) || value === 'Infinity' || value === '-Infinity' || value === 'NaN') return number;
+  return new Misfit('out-of-range', 'must be within the range of a double', value);
+};
 
-function castFloat(textual: boolean): Cast<number> {
-  const toDouble = castDouble(textual);
-  return (value) => {
-    const number = toDouble(value);
-    if (number instanceof Misfit) return number;
-    const float = Math.fround(number);
-    return Number.isFinite(number) && !Number.isFinite(float)
-      ? new Misfit('out-of-range', 'must be within the range of a float', value)
-      : float;
-  };
-}
+const castFloat: Cast<number> = (value) => {
+  const number = castDouble(value);
+  if (number instanceof Misfit) return number;
+  const float = Math.fround(number);
+  return Number.isFinite(number) && !Number.isFinite(float)
+    ? new Misfit('out-of-range', 'must be within the range of a float', value)
+    : float;
+};
 
 /** The nearest double of what is no plain number; null when it is none at all. */
-function numberOf(value: unknown, textual: boolean): number | null {
+function numberOf(value: unknown): number | null {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value !== 'string') return null;
   if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return Number(value);
-  const digits = markedNumber(value);
-  if (digits !== null) return NUMBER_TEXT.test(digits) ? Number(digits) : null;
-  return textual && NUMBER_TEXT.test(value) ? Number(value) : null;
+  const text = markedNumber(value) ?? value;
+  return NUMBER_TEXT.test(text) ? Number(text) : null;
 }
 
 function castBoolean(textual: boolean): Cast<boolean> {
@@ -267,9 +261,9 @@ export function primitiveCast(
     case 'long':
       return castLong;
     case 'float':
-      return castFloat(textual);
+      return castFloat;
     case 'double':
-      return castDouble(textual);
+      return castDouble;
     case 'decimal':
       return castDecimal(parsed.precision, parsed.scale);
     case 'date':

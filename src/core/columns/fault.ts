@@ -5,6 +5,7 @@
  * - `malformed-csv`, `ragged-row`: the line is no CSV, or has another number of values than the header.
  * - `malformed-line`: the line is no line protocol.
  * - `unknown-column`, `unknown-field`: a name that the table, or a struct in it, does not have. Names are compared exactly.
+ * - `bad-column-name`: a new column cannot have this name.
  * - `missing-required`, `null-in-required`: a required column, field, element or value is not there.
  * - `wrong-type`: JSON of another type than the column takes.
  * - `malformed-value`: text that is no date, time, number, uuid or base64.
@@ -23,6 +24,7 @@ export const ROW_FAULT_TYPES = [
   'malformed-line',
   'unknown-column',
   'unknown-field',
+  'bad-column-name',
   'missing-required',
   'null-in-required',
   'wrong-type',

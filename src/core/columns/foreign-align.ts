@@ -18,7 +18,10 @@ export type ReportFault = (row: number, fault: RowFault) => void;
 /** A batch as columns of the table's schema. Rows with a fault are in it too, with nulls. */
 export type AlignBatch = (batch: ForeignBatch, report: ReportFault) => Columns;
 
-type ForeignAlignOptions = Pick<AlignOptions, 'epochUnit' | 'filledField'>;
+type ForeignAlignOptions = Pick<AlignOptions, 'epochUnit' | 'epochUnits' | 'filledField'> & {
+  /** A column of nulls alone, of no type, is nothing that the table lacks. */
+  evolves?: boolean;
+};
 
 /**
  * Batches of columns as another format holds them → columns of the table's schema, by exact name. A missing optional column
@@ -42,7 +45,8 @@ export function batchAligner(
       if (required) mismatches.push(mismatch(field.name, 'missing-required', 'is required and missing'));
       return { field, place: -1, required, cast: nothing };
     }
-    const made = foreignCast(foreign[place].type, field.type, { epochUnit: options.epochUnit, textual: true });
+    const epochUnit = options.epochUnits?.get(field.name) ?? options.epochUnit;
+    const made = foreignCast(foreign[place].type, field.type, { epochUnit, textual: true });
     if ('cast' in made) return { field, place, required, cast: made.cast };
     mismatches.push(mismatch(field.name, 'wrong-type', made.problem));
     return { field, place, required, cast: nothing };
@@ -52,10 +56,11 @@ export function batchAligner(
     'column',
     fields.map((field) => field.name),
   );
-  for (const { name } of foreign) {
+  for (const { name, type } of foreign) {
     if (names.has(name)) mismatches.push(mismatch(name, 'duplicate-column', 'is in the body twice'));
     names.add(name);
-    if (!fields.some((field) => field.name === name)) {
+    const isNothing = options.evolves === true && type.kind === 'null';
+    if (!isNothing && !fields.some((field) => field.name === name)) {
       mismatches.push(mismatch(name, 'unknown-column', unknown(name).problem));
     }
   }

@@ -20,8 +20,8 @@ export type ForeignType =
   | { kind: 'bytes'; length: number | null }
   | { kind: 'date'; unit: 'd' | 'ms' }
   | { kind: 'time'; unit: EpochUnit }
-  /** Of an instant in UTC, or of no zone at all: both count from 1970 the same way. */
-  | { kind: 'timestamp'; unit: EpochUnit }
+  /** Of an instant in UTC, or `local`, of no zone at all: both count from 1970 the same way. */
+  | { kind: 'timestamp'; unit: EpochUnit; local?: true }
   | { kind: 'list'; element: ForeignField }
   | { kind: 'struct'; fields: ForeignField[] }
   | { kind: 'map'; key: ForeignField; value: ForeignField }

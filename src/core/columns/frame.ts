@@ -19,7 +19,7 @@ import { storageOf } from './storage.ts';
  * The body of a frame: the columns of one batch in the ledger, compact and quick to write and read.
  *
  * ```
- * version      byte, 1
+ * version      byte, 1; 2 when there are columns, or types, that its schema does not have (a proposal)
  * schema id    varint
  * rows         varint, at most FLUSH_ROWS_MAX
  * columns      varint, as many as the schema has fields, in its order; each:
@@ -43,6 +43,9 @@ import { storageOf } from './storage.ts';
  */
 const VERSION = 1;
 
+/** The same layout. A build that knows nothing of proposals must leave the frame alone: it would take it for a broken one. */
+const VERSION_PROPOSING = 2;
+
 const CHECKSUM_BYTES = 4;
 const ID_MAX = 2 ** 31 - 1;
 
@@ -63,10 +66,10 @@ const NO_NULLS = 0;
 const SOME_NULLS = 1;
 const ALL_NULL = 2;
 
-export function encodeFrameBody(columns: Columns): Uint8Array {
+export function encodeFrameBody(columns: Columns, { proposes = false } = {}): Uint8Array {
   assert(columns.rows <= FLUSH_ROWS_MAX, 'a batch fits one flush');
   const writer = new FrameWriter(byteSizeOf(columns) >> 1);
-  writer.byte(VERSION);
+  writer.byte(proposes ? VERSION_PROPOSING : VERSION);
   writer.varint(columns.schema['schema-id']);
   writer.varint(columns.rows);
   writer.varint(columns.columns.length);
@@ -81,7 +84,8 @@ export function encodeFrameBody(columns: Columns): Uint8Array {
 }
 
 /**
- * The columns behind a frame body. `schema` is the one whose id `schemaIdOfFrame` tells. The result shares no memory
+ * The columns behind a frame body. `schema` is the one whose id `schemaIdOfFrame` tells, with what the batch asks of it
+ * (`proposedSchema`). The result shares no memory
  * with `bytes`.
  *
  * Throws `corrupt` `frame-corrupt` when the bytes are not what was written or do not belong to the schema;
@@ -120,7 +124,7 @@ function openFrame(bytes: Uint8Array): FrameReader {
   }
   const reader = new FrameReader(bytes.subarray(0, checked));
   const version = reader.byte();
-  if (version !== VERSION) {
+  if (version !== VERSION && version !== VERSION_PROPOSING) {
     throw unavailable('frame-version-unknown', `frame is of a version this build does not know: ${version}`, {
       version,
     });

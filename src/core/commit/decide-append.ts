@@ -8,12 +8,12 @@ import type { ManifestFile } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
 import { tableSettings } from '../table/properties.ts';
 import { madeOnce } from './added-manifest.ts';
+import { isLayoutOf } from './evolve.ts';
 import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './iceberg-base.ts';
 import type { MadeManifest } from './made-manifest.ts';
 import { liveFiles, manifestsToMerge } from './manifest-policy.ts';
 import { mergeManifests } from './merge-manifests.ts';
 import type { AppendOperation } from './operation.ts';
-import { isCurrentLayout } from './premises.ts';
 import { countsOf } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { rowsToCount, snapshotOf } from './snapshot-of.ts';
@@ -49,7 +49,7 @@ export function decideAppend(
       return { kind: 'again', reason: `progress of ${producer} moved` };
     }
   }
-  if (!isCurrentLayout(metadata, operation.layout))
+  if (!isLayoutOf(metadata, operation.layout, operation.evolution))
     return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
 
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
@@ -75,6 +75,7 @@ export function decideAppend(
       lastValueIndex: null,
       batchId: operation.batchId,
       extra: operation.leftOut === null ? {} : { [LEFT_OUT_KEY]: operation.leftOut },
+      updates: operation.evolution?.updates,
     },
     known,
     nowMs,

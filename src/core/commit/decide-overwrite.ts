@@ -3,11 +3,12 @@ import type { Frame } from '../batch/frame.ts';
 import type { Decision } from '../sink.ts';
 import { madeOnce } from './added-manifest.ts';
 import { select, unnumberedRefusal } from './decide-delete.ts';
+import { evolvedBy, isLayoutOf } from './evolve.ts';
 import { type FileFilter, fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
 import { type FileMaking, makeFiles, rowsOf } from './make-files.ts';
 import type { CommitIdentity, OverwriteOperation } from './operation.ts';
-import { isCurrentLayout, otherTable } from './premises.ts';
+import { otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
 import { rewriteTouched } from './rewrite-files.ts';
 import { candidateRows, countsOf, liveRows, selectionNeeds, tooMany, untouchedRows } from './select-files.ts';
@@ -29,9 +30,11 @@ export interface OverwriteInput extends FileMaking {
  * @throws invalid `no-rows`; rejected `outside-filter`; and what `fileMatcher`, `rowsOf` and `makeFiles` throw
  */
 export function prepareOverwrite(input: OverwriteInput): OverwriteOperation {
-  const { identity, filter, frames, metadata } = input;
-  const matcher = fileMatcher(filter, metadata);
-  const { uploads, entries, manifest, added, layout } = makeFiles(rowsOf(frames, metadata, identity.timeMs), input);
+  const { identity, filter, frames } = input;
+  const matcher = fileMatcher(filter, input.metadata);
+  const { metadata, evolution } = evolvedBy(frames, input.metadata);
+  const rows = rowsOf(frames, metadata, identity.timeMs);
+  const { uploads, entries, manifest, added, layout } = makeFiles(rows, { ...input, metadata });
   if (manifest === null) throw invalid('no-rows', 'overwrite has no rows: delete what is to go');
   if (filter.kind === 'partitions' || filter.kind === 'time-range') {
     for (const { dataFile } of entries) {
@@ -40,7 +43,8 @@ export function prepareOverwrite(input: OverwriteInput): OverwriteOperation {
       throw rejected('outside-filter', `rows are not of what they are to overwrite: ${folder}`, { partition: folder });
     }
   }
-  return { kind: 'overwrite', commitId: identity.commitId, uploads, identity, filter, layout, manifest, added };
+  const { commitId } = identity;
+  return { kind: 'overwrite', commitId, uploads, identity, filter, layout, evolution, manifest, added };
 }
 
 /**
@@ -59,7 +63,7 @@ export function decideOverwrite(
   const other = otherTable(base, identity.tableUuid);
   if (base === null || other !== null) return other as Decision<IcebergBase>;
   const { metadata } = base;
-  if (!isCurrentLayout(metadata, layout))
+  if (!isLayoutOf(metadata, layout, operation.evolution))
     return { kind: 'again', reason: 'schema, partition spec or sort order moved' };
   const matcher = fileMatcher(filter, metadata);
   const parentRows = liveRows(context, base, seen);
@@ -95,6 +99,7 @@ export function decideOverwrite(
       epochs: 'carry',
       lastValueIndex: null,
       extra: reportKeys({ made, replaced: touched.length, kept: carried.length }),
+      updates: operation.evolution?.updates,
     },
     known,
     nowMs,
@@ -108,9 +113,9 @@ export function overwriteNeeds(
   base: IcebergBase | null,
   seen: ReadonlyMap<string, Uint8Array>,
 ): string[] {
-  const { identity, filter, layout } = operation;
+  const { identity, filter, layout, evolution } = operation;
   if (otherTable(base, identity.tableUuid) !== null) return [];
-  if (base !== null && !isCurrentLayout(base.metadata, layout)) return [];
+  if (base !== null && !isLayoutOf(base.metadata, layout, evolution)) return [];
   return selectionNeeds(
     context,
     base,

@@ -14,6 +14,7 @@ import { dataFilePath } from '../iceberg/locations.ts';
 import { ADDED } from '../iceberg/manifest.ts';
 import { currentSchema, defaultSortOrder, defaultSpec } from '../iceberg/metadata.ts';
 import { partitionPath } from '../iceberg/partition-spec.ts';
+import { identifiedSchema, proposedSchema } from '../iceberg/proposal.ts';
 import { fieldByName } from '../iceberg/schema.ts';
 import type { ManifestEntry, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import { writeParquet } from '../parquet/writer.ts';
@@ -130,7 +131,8 @@ export function currentOf(metadata: TableMetadata): { schema: Schema; spec: Part
 }
 
 /**
- * The rows of batches in the table's schema, in order, with the ingest time filled in.
+ * The rows of batches in the table's schema, in order, with the ingest time filled in. What the batches ask of the schema is
+ * in it already (`evolvedBy`).
  *
  * @throws corrupt `frame-corrupt`; rejected `incompatible-type`, `null-in-required-column`
  */
@@ -146,10 +148,15 @@ export function rowsOf(frames: readonly Frame[], metadata: TableMetadata, timeMs
       if (own === undefined) {
         throw corrupt('frame-corrupt', `buffered batch names a schema that the table does not have: ${frame.schemaId}`);
       }
-      const columns = decodeFrameBody(frame.body, own);
+      const columns = columnsOf(frame, own, schema);
       return ingestTimeColumn === null ? columns : fillNulls(columns, ingestTimeColumn, micros);
     });
   return concat(parts, schema);
+}
+
+function columnsOf({ body, proposal }: Frame, own: Schema, schema: Schema): Columns {
+  const columns = decodeFrameBody(body, proposedSchema(own, proposal));
+  return proposal === undefined ? columns : { ...columns, schema: identifiedSchema(columns.schema, schema) };
 }
 
 function dedupOf(schema: Schema, settings: TableSettings): Dedup | undefined {

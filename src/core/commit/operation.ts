@@ -4,6 +4,7 @@ import type { TableMetadata, Value } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
 import type { AddedManifest } from './added-manifest.ts';
+import type { Evolution } from './evolve.ts';
 import type { FileFilter } from './file-filter.ts';
 import type { Plan } from './plan.ts';
 import type { Layout } from './premises.ts';
@@ -31,6 +32,8 @@ export interface AppendOperation extends Change {
   first: bigint;
   /** Premises: what the files were made for. */
   layout: Layout;
+  /** The change of schema that its rows ask for, made in the same commit; null: none. */
+  evolution: Evolution | null;
   /** Producers whose progress moves on with it. */
   progress: ReadonlyMap<string, AppProgress>;
   /** Batches of the intent's range that it does not hold, as its summary says; null: it holds all. */
@@ -80,6 +83,8 @@ export interface OverwriteOperation extends Change {
   filter: FileFilter;
   /** Premise: what the new files were made for. */
   layout: Layout;
+  /** See `AppendOperation`. */
+  evolution: Evolution | null;
   manifest: AddedManifest;
   added: Changed;
 }

@@ -1,8 +1,9 @@
 import { invalid, rejected } from '../base/errors.ts';
 import { PROPERTIES_MAX } from '../base/limits.ts';
 import { own } from '../base/shape.ts';
+import { currentSchema } from '../iceberg/metadata.ts';
 import { upgradedProperties } from '../table/definition.ts';
-import { checkProperties, checkRemovals, checkWritable, isManaged } from '../table/properties.ts';
+import { checkEpochUnits, checkProperties, checkRemovals, checkWritable, isManaged } from '../table/properties.ts';
 import type { Plan, Planned } from './plan.ts';
 
 /**
@@ -19,8 +20,10 @@ export function setProperties(change: { set: Readonly<Record<string, unknown>>; 
       throw invalid('bad-property', `property is both set and removed: ${key}`, { property: key });
     }
   }
-  return ({ properties }): Planned => {
+  return (metadata): Planned => {
+    const { properties } = metadata;
     const updates = Object.fromEntries(Object.entries(set).filter(([key, value]) => own(properties, key) !== value));
+    checkEpochUnits(updates, currentSchema(metadata));
     const removals = remove.filter((key) => own(properties, key) !== undefined);
     const before = Object.keys(properties).filter((key) => !isManaged(key));
     const added = Object.keys(updates).filter((key) => own(properties, key) === undefined);

@@ -5,8 +5,9 @@ import { currentSchema, defaultSortOrder, defaultSpec } from '../iceberg/metadat
 import { parseSchema, parseType, sameSchema } from '../iceberg/schema.ts';
 import { changedSchema, fieldAt, type SchemaChange } from '../iceberg/schema-change.ts';
 import type { Schema, TableMetadata } from '../iceberg/types.ts';
+import type { MetadataUpdate } from '../iceberg/updates.ts';
 import { withIds } from '../table/definition.ts';
-import { tableSettings } from '../table/properties.ts';
+import { epochUnitKey, tableSettings } from '../table/properties.ts';
 import type { Plan } from './plan.ts';
 
 /**
@@ -28,10 +29,28 @@ export function changeSchema(changes: readonly SchemaChange[], expected: number 
       updates: [
         { action: 'add-schema', schema },
         { action: 'set-current-schema', 'schema-id': -1 },
+        ...unitsAfter(metadata, changes),
       ],
       columns: true,
     };
   };
+}
+
+/** The unit of a column's numbers goes with its name. */
+function unitsAfter({ properties }: TableMetadata, changes: readonly SchemaChange[]): MetadataUpdate[] {
+  const updates: MetadataUpdate[] = [];
+  const units = new Map<string, string>();
+  for (const change of changes) {
+    if (change.kind !== 'rename' && change.kind !== 'drop') continue;
+    const key = epochUnitKey(change.column);
+    const unit = units.get(key) ?? own(properties, key);
+    if (unit === undefined) continue;
+    updates.push({ action: 'remove-properties', removals: [key] });
+    if (change.kind === 'drop') continue;
+    units.set(epochUnitKey(change.to), unit);
+    updates.push({ action: 'set-properties', updates: { [epochUnitKey(change.to)]: unit } });
+  }
+  return updates;
 }
 
 /** Columns that the table is built on keep name and place: files, properties and producers refer to them by name. */

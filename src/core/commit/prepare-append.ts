@@ -7,6 +7,7 @@ import { type LeftOut, serializeLeftOut } from '../batch/left-out.ts';
 import { progressOf } from '../batch/select.ts';
 import { MAIN } from '../iceberg/snapshot.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
+import { evolvedBy } from './evolve.ts';
 import { makeFiles, planOf, rowsOf } from './make-files.ts';
 import type { AppendOperation } from './operation.ts';
 
@@ -33,12 +34,13 @@ export interface AppendInput {
  * the parent snapshot. The names come from the bytes, so making it again can only make the same objects or new ones.
  *
  * @throws corrupt `frame-corrupt`, `metadata-corrupt`; rejected `incompatible-type`, `null-in-required-column`;
- * invalid `too-many-partitions`
+ * invalid `too-many-partitions`; and as `evolvedBy`
  */
 export function prepareAppend(input: AppendInput): AppendOperation {
-  const { intent, frames, metadata } = input;
+  const { intent, frames } = input;
   assert(frames.length > 0, 'an append has at least one frame');
-  const made = makeFiles(rowsOf(frames, metadata, intent.timeMs), { ...input, identity: intent });
+  const { metadata, evolution } = evolvedBy(frames, input.metadata);
+  const made = makeFiles(rowsOf(frames, metadata, intent.timeMs), { ...input, metadata, identity: intent });
   return {
     kind: 'append',
     commitId: intent.commitId,
@@ -48,6 +50,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     first: BigInt(frames[0].sequence),
     last: BigInt(input.last),
     layout: made.layout,
+    evolution,
     progress: progressOf(frames),
     leftOut: input.leftOut.length === 0 ? null : serializeLeftOut(input.leftOut),
     manifest: made.manifest,
@@ -57,14 +60,17 @@ export function prepareAppend(input: AppendInput): AppendOperation {
 }
 
 /**
- * Frames that do not fit the table any more, with the reason: asked one by one after they failed together, so that one
- * refused batch does not hold up the others.
+ * Frames that do not fit the table any more, or not the columns that those before them bring, with the reason: asked one by
+ * one after they failed together, so that one refused batch does not hold up the others.
  */
 export function unfitFrames(input: AppendInput): Map<number, string> {
   const unfit = new Map<number, string>();
+  let { metadata } = input;
   for (const frame of input.frames) {
     try {
-      planOf(rowsOf([frame], input.metadata, input.intent.timeMs), input.metadata);
+      const evolved = evolvedBy([frame], metadata).metadata;
+      planOf(rowsOf([frame], evolved, input.intent.timeMs), evolved);
+      metadata = evolved;
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error;
       unfit.set(frame.sequence, error.type);

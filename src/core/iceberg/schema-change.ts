@@ -128,16 +128,20 @@ function checkFree(siblings: readonly NestedField[], name: string, path: string)
 /** The field with ids from `lastId` + 1, in the reference writer's order. */
 function numbered(field: NestedField, lastId: number): NestedField {
   const { schema } = assignFreshIds({ type: 'struct', 'schema-id': 0, fields: [field] });
+  return shiftedField(schema.fields[0], lastId);
+}
+
+/** The field with all its ids moved by as much. */
+export function shiftedField(field: NestedField, by: number): NestedField {
   const shift = (type: Type): Type => {
     if (typeof type === 'string') return type;
     if (type.type === 'struct') return { ...type, fields: type.fields.map(shiftField) };
-    if (type.type === 'list')
-      return { ...type, 'element-id': type['element-id'] + lastId, element: shift(type.element) };
-    const ids = { 'key-id': type['key-id'] + lastId, 'value-id': type['value-id'] + lastId };
+    if (type.type === 'list') return { ...type, 'element-id': type['element-id'] + by, element: shift(type.element) };
+    const ids = { 'key-id': type['key-id'] + by, 'value-id': type['value-id'] + by };
     return { ...type, ...ids, key: shift(type.key), value: shift(type.value) };
   };
-  const shiftField = (one: NestedField): NestedField => ({ ...one, id: one.id + lastId, type: shift(one.type) });
-  return shiftField(schema.fields[0]);
+  const shiftField = (one: NestedField): NestedField => ({ ...one, id: one.id + by, type: shift(one.type) });
+  return shiftField(field);
 }
 
 function bad(path: string, why: string): SluiceError {

@@ -163,7 +163,8 @@ function logicalType(logical: ThriftStruct): ForeignType | null {
       const unit = structAt(body, 2);
       const name = unit?.has(1) ? 'ms' : unit?.has(2) ? 'us' : unit?.has(3) ? 'ns' : null;
       if (name === null) return other('time in an unknown unit');
-      return { kind: id === 7 ? 'time' : 'timestamp', unit: name };
+      if (id === 7) return { kind: 'time', unit: name };
+      return { kind: 'timestamp', unit: name, ...(booleanAt(body, 1) === false ? { local: true } : {}) };
     }
     case 10: {
       const bits = numberAt(body, 1);

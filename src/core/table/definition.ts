@@ -4,6 +4,7 @@ import { assignFreshIds, checkNewColumnNames, fieldByName, parseSchema, sameSche
 import type { PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import {
   type Chunk,
+  checkEpochUnits,
   checkProperties,
   SLUICE_FORMAT_VERSION,
   TIMELAKE_FORMAT_VERSION,
@@ -114,6 +115,7 @@ export function layOut(definition: TableDefinition): TableLayout {
     ...checkProperties(definition.properties),
     'sluice.format-version': SLUICE_FORMAT_VERSION,
   };
+  checkEpochUnits(properties, schema);
   if (timeColumn === null || chunk === null) {
     return { schema, spec: { 'spec-id': 0, fields: [] }, sortOrder: { 'order-id': 0, fields: [] }, properties };
   }

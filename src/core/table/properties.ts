@@ -9,6 +9,8 @@ import {
   PROPERTY_BYTES_MAX,
 } from '../base/limits.ts';
 import { checkedProperties } from '../iceberg/properties.ts';
+import { fieldByName } from '../iceberg/schema.ts';
+import type { Schema } from '../iceberg/types.ts';
 
 /**
  * Table properties as this service reads and checks them. A bad value of a `timelake.*` key makes the whole table
@@ -72,12 +74,45 @@ export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = 
     { check: oneOf('s', 'ms', 'us', 'ns'), meaning: 'unit of numbers in timestamp columns (default ms)' },
   ],
   [
+    'sluice.schema-evolution',
+    {
+      check: oneOf('off', 'additive'),
+      meaning: 'additive: batches bring new columns and wider types with them (default off)',
+    },
+  ],
+  [
     'sluice.parquet-encodings',
     { check: oneOf('auto', 'compatible'), meaning: 'compatible: only PLAIN and dictionary, for old Spark readers' },
   ],
   ['write.parquet.compression-codec', { check: oneOf('zstd'), meaning: 'always zstd in files of this service' }],
   ['write.metadata.previous-versions-max', { check: count, meaning: 'length of the metadata log' }],
 ]);
+
+/** Beginning of the keys that say what numbers count in one column; its name, case and all, follows. */
+const EPOCH_UNIT_OF = 'sluice.epoch-unit.';
+
+/** The key of a column's own `sluice.epoch-unit`. */
+export function epochUnitKey(column: string): string {
+  return EPOCH_UNIT_OF + column;
+}
+
+/**
+ * Checks that units are set of columns that have one: a misspelt name would leave its times a thousand times off.
+ *
+ * @throws invalid `bad-property`
+ */
+export function checkEpochUnits(properties: Readonly<Record<string, string>>, schema: Schema): void {
+  for (const property of Object.keys(properties)) {
+    if (!property.startsWith(EPOCH_UNIT_OF)) continue;
+    const type = fieldByName(schema, property.slice(EPOCH_UNIT_OF.length))?.type;
+    if (type === 'timestamp' || type === 'timestamptz') continue;
+    throw invalid('bad-property', `property is of no timestamp column: ${property}`, { property });
+  }
+}
+
+function settingOf(key: string) {
+  return SETTINGS.get(key.startsWith(EPOCH_UNIT_OF) && key !== EPOCH_UNIT_OF ? 'sluice.epoch-unit' : key);
+}
 
 /** Keys the service or the engine manages; a definition or a property change must not name them. */
 const MANAGED =
@@ -101,7 +136,7 @@ export function checkProperties(given: Record<string, unknown>): Record<string, 
     if (name.length === 0 || name.length + value.length > PROPERTY_BYTES_MAX) throw fail('is empty or too long');
     const key = canonicalKey(name);
     if (MANAGED.test(key)) throw fail('is managed by the service');
-    const setting = SETTINGS.get(key);
+    const setting = settingOf(key);
     if (setting === undefined) {
       if (key.startsWith('timelake.') || key.startsWith('sluice.')) throw fail('is unknown');
       checked.push(...Object.entries(checkedProperties({ [name]: value })));
@@ -134,9 +169,11 @@ export function isManaged(name: string): boolean {
   return MANAGED.test(canonicalKey(name));
 }
 
-/** Look-up in the engine ignores case and takes underscores for hyphens; written is always kebab-case. */
+/** Look-up in the engine ignores case and takes underscores for hyphens; written is always kebab-case. Names of columns stay. */
 function canonicalKey(name: string): string {
   const lower = name.toLowerCase();
+  const unitOf = EPOCH_UNIT_OF.length;
+  if (lower.slice(0, unitOf).replaceAll('_', '-') === EPOCH_UNIT_OF) return EPOCH_UNIT_OF + name.slice(unitOf);
   return lower.startsWith('timelake.') || lower.startsWith('sluice.') ? lower.replaceAll('_', '-') : name;
 }
 
@@ -153,6 +190,10 @@ export interface TableSettings {
   targetFileBytes: number;
   encodings: 'auto' | 'compatible';
   epochUnit: EpochUnit;
+  /** Columns that have a unit of their own. */
+  epochUnits: ReadonlyMap<string, EpochUnit>;
+  /** `additive`: batches bring new columns and wider types with them. */
+  schemaEvolution: 'off' | 'additive';
   flush: { intervalMs: number; rows: number; bytes: number };
   dropped: boolean;
   /** True once the service serves this table (created or attached by it). */
@@ -185,6 +226,8 @@ export function tableSettings(properties: Record<string, string>): TableSettings
     targetFileBytes: Number(read('timelake.target-file-size-bytes', '268435456')),
     encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',
     epochUnit: read('sluice.epoch-unit', 'ms') as EpochUnit,
+    epochUnits: epochUnitsOf(properties),
+    schemaEvolution: read('sluice.schema-evolution', 'off') as 'off' | 'additive',
     flush: {
       intervalMs: intervalSeconds === null ? FLUSH_INTERVAL_DEFAULT_MS : intervalSeconds * 1000,
       rows: Number(read('sluice.flush-rows', String(FLUSH_ROWS_MAX))),
@@ -193,6 +236,15 @@ export function tableSettings(properties: Record<string, string>): TableSettings
     dropped: properties['sluice.dropped'] === 'true',
     served: properties['sluice.format-version'] !== undefined,
   };
+}
+
+function epochUnitsOf(properties: Record<string, string>): ReadonlyMap<string, EpochUnit> {
+  const units = new Map<string, EpochUnit>();
+  for (const [key, value] of Object.entries(properties)) {
+    const unit = key.startsWith(EPOCH_UNIT_OF) ? settingOf(key)?.check(value.trim()) : null;
+    if (unit) units.set(key.slice(EPOCH_UNIT_OF.length), unit as EpochUnit);
+  }
+  return units;
 }
 
 /**

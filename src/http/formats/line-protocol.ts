@@ -26,6 +26,8 @@ export interface PointTable {
   timeColumn: string;
   /** Keep the digits of floats that a double does not hold: a decimal is among the columns. */
   exact: boolean;
+  /** Give integers as a bigint, so that they are told from whole floats: columns may be made of them. */
+  typed: boolean;
   sink: RowSink;
   /** Set to true by a point that came without a time. */
   untimed: boolean;
@@ -270,7 +272,7 @@ class LineReader implements PointReader {
     for (;;) {
       const name = this.nameAt(measurement);
       names++;
-      put(row, name, this.fieldAt(name, table.exact));
+      put(row, name, this.fieldAt(name, table));
       if (text.charCodeAt(this.at) !== COMMA) break;
       this.at++;
     }
@@ -328,7 +330,7 @@ class LineReader implements PointReader {
     return unescaped(piece(text, from, end));
   }
 
-  private fieldAt(name: string, exact: boolean): unknown {
+  private fieldAt(name: string, { exact, typed }: PointTable): unknown {
     const { text } = this;
     const from = this.at;
     if (text.charCodeAt(from) === QUOTE) return this.textAt(name);
@@ -342,6 +344,7 @@ class LineReader implements PointReader {
     if (!Number.isNaN(number)) return number;
     const value = scalarOf(text.slice(from, end), name, exact);
     if (value === null) throw new Malformed(`has no value for field ${shorten(name)}`);
+    if (typed && typeof value === 'number' && isInteger(text.charCodeAt(end - 1))) return BigInt(value);
     if (!(value instanceof ValueFault)) return value;
     this.fault ??= value;
     return null;
@@ -416,6 +419,11 @@ class LineReader implements PointReader {
     }
     return length;
   }
+}
+
+/** The letters that end an integer. */
+function isInteger(last: number): boolean {
+  return last === 0x69 || last === 0x75;
 }
 
 function isEscapable(code: number): boolean {

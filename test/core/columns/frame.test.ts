@@ -207,7 +207,7 @@ describe('frame', () => {
 
   test('frame: a newer version is left alone, not called corrupt', () => {
     const frame = encodeFrameBody(columnsOf(schemaOf([['a', 'int']]), [[1]]));
-    frame[0] = 2;
+    frame[0] = 3;
     const newer = resealed(frame);
     expect(failure(() => decodeFrameBody(newer, schemaOf([['a', 'int']])))).toMatchObject({
       kind: 'unavailable',

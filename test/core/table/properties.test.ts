@@ -72,10 +72,22 @@ describe('properties: what is read', () => {
       targetFileBytes: 268435456,
       encodings: 'auto',
       epochUnit: 'ms',
+      epochUnits: new Map(),
+      schemaEvolution: 'off',
       flush: { intervalMs: 10_000, rows: 100_000, bytes: 16 * 1024 * 1024 },
       dropped: false,
       served: false,
     });
+  });
+
+  test('settings: a column has a unit of its own, under its name as it is written', () => {
+    const given = checkProperties({ 'Sluice.Epoch_Unit.Seen_At': ' NS ', 'sluice.epoch-unit': 's' });
+    expect(given).toEqual({ 'sluice.epoch-unit.Seen_At': 'ns', 'sluice.epoch-unit': 's' });
+    expect(tableSettings(given)).toMatchObject({ epochUnit: 's', epochUnits: new Map([['Seen_At', 'ns']]) });
+    expect(tableSettings({ 'sluice.epoch-unit.a': 'fortnight' }).epochUnits.size).toBe(0);
+    for (const bad of [{ 'sluice.epoch-unit.a': 'm' }, { 'sluice.epoch-unit.': 's' }]) {
+      expect(() => checkProperties(bad)).toThrow('property');
+    }
   });
 
   test('settings: B177 a bad value of ours falls back to the default and bricks nothing', () => {

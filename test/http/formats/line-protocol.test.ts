@@ -12,12 +12,13 @@ interface Given {
   cuts?: readonly number[];
   windowBytes?: number;
   exact?: boolean;
+  typed?: boolean;
   timeColumn?: string;
 }
 
 /** Everything that a reader tells, in order. */
 async function read(body: string | Uint8Array, given: Given = {}) {
-  const { precision = 'ns', cuts, windowBytes, exact = false, timeColumn = 'time' } = given;
+  const { precision = 'ns', cuts, windowBytes, exact = false, typed = false, timeColumn = 'time' } = given;
   const rows: unknown[][] = [];
   const faults: unknown[][] = [];
   const malformed: unknown[][] = [];
@@ -38,6 +39,7 @@ async function read(body: string | Uint8Array, given: Given = {}) {
       tables.set(wanted, {
         timeColumn,
         exact,
+        typed,
         untimed: false,
         sink: {
           row: (row, line) => rows.push([wanted, row, line]),
