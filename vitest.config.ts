@@ -14,7 +14,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/workerd/**', 'test/e2e/**', 'test/interop/**'],
+          exclude: ['test/workerd/**', 'test/e2e/**', 'test/interop/**', 'test/load/**'],
         },
       },
       {
@@ -22,6 +22,10 @@ export default defineConfig({
           cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings: { ACCESS: 'local' } } }),
         ],
         test: { name: 'workerd', include: ['test/workerd/**/*.test.ts'] },
+      },
+      {
+        // A minute each, and the machine to themselves: apart from `npm test`.
+        test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 240_000, hookTimeout: 60_000 },
       },
       {
         test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 },
