@@ -24,8 +24,9 @@ class Refused(Exception):
 
 
 def call(method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> dict:
-    """One request; a `str` body is sent as it is, anything else as JSON. Returns the JSON answer."""
-    data = None if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
+    """One request; a `str` or `bytes` body is sent as it is, anything else as JSON. Returns the JSON answer."""
+    text = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+    data = text.encode() if isinstance(text, str) else text
     request = urllib.request.Request(URL + path, data=data, method=method)
     if data is not None:
         request.add_header("content-type", "application/json")
