@@ -184,8 +184,41 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/engine/table-writer.ts',
-        from: `if (watermark !== undefined && watermark > BigInt(state.lastSequence)) {`,
-        to: `if (watermark !== undefined && watermark < 0n) {`,
+        from: `if (watermark !== null && watermark > BigInt(state.lastSequence)) {`,
+        to: `if (watermark !== null && watermark < 0n) {`,
+      },
+    ],
+  },
+  {
+    name: 'rows of a branch go to main',
+    why: 'an intent does not say which branch its batches are for',
+    changes: [
+      {
+        file: 'src/engine/table-writer.ts',
+        from: `      ...(isMain ? {} : { branch: range.branch }),`,
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'restored ledger noticed on main alone',
+    why: 'numbers that went to a branch are given out again, and batches under them swallowed',
+    changes: [
+      {
+        file: 'src/core/batch/epochs.ts',
+        from: `  for (const branch of new Set([MAIN, ...branches])) {`,
+        to: `  for (const branch of new Set([MAIN, ...branches]).size > 0 ? [MAIN] : []) {`,
+      },
+    ],
+  },
+  {
+    name: 'a branch that went takes the whole buffer',
+    why: 'the refusal of a branch is taken for one of the table',
+    changes: [
+      {
+        file: 'src/engine/intent-runner.ts',
+        from: `          if (isOfBranch(result.type)) {`,
+        to: `          if (isOfBranch(result.type) && result.base.version < 0) {`,
       },
     ],
   },

@@ -3,6 +3,7 @@ import { ADMIT_LOOKS_MAX, APP_BUFFER_BYTES_MAX, BUFFER_BYTES_MAX, BUFFER_FRAMES_
 import { admit, EPOCH_MAX, type Admission as Verdict } from '../core/batch/admission.ts';
 import { ownApp, readEpochs, serializeEpochs } from '../core/batch/epochs.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
 import type { GroupCommit } from './group.ts';
 import type { OpenTable } from './open-table.ts';
 import type { Ledger, Marks } from './ports.ts';
@@ -107,13 +108,14 @@ export class Admission {
     });
   }
 
-  #checkRoom({ body, producer }: NewFrame): void {
+  #checkRoom({ body, producer, branch = MAIN }: NewFrame): void {
     const { buffer } = this.#ledger.state();
     const { pending } = this.#group;
     const bytes = buffer.bytes + pending.bytes + body.length;
     if ((buffer.frames > 0 && bytes > BUFFER_BYTES_MAX) || buffer.frames + pending.frames >= BUFFER_FRAMES_MAX) {
       throw unavailable('busy', `buffer is full: bytes=${buffer.bytes} batches=${buffer.frames}`, { retryAfter: 5 });
     }
+    if (branch !== MAIN) this.#checkBranchMap(branch);
     if (producer === null) return;
     const held = this.#ledger.app(producer.app).bytes;
     if (held > 0 && held + body.length > APP_BUFFER_BYTES_MAX) {
@@ -134,6 +136,16 @@ export class Admission {
     const known = new Set([...inTable, ...this.#ledger.appNames(), ...this.#joiningEpochs.keys()]);
     if (known.has(app)) return;
     const names = [...known, app, ownApp(this.#ledger.state().ledgerId)];
+    serializeEpochs(new Map(names.map((name) => [name, EPOCH_MAX])));
+  }
+
+  /** The same for a branch, whose commits carry the apps that it had when it was made, and one of ours beside them. */
+  #checkBranchMap(branch: string): void {
+    const { base } = this.#table;
+    const names = [
+      ...(base === null ? [] : readEpochs(base.metadata, branch).keys()),
+      ownApp(this.#ledger.state().ledgerId, branch),
+    ];
     serializeEpochs(new Map(names.map((name) => [name, EPOCH_MAX])));
   }
 }

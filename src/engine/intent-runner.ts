@@ -98,6 +98,12 @@ export class IntentRunner {
           continue;
         case 'refused':
           if (result.base === null) return this.#defer(open, result.type, result.message);
+          if (isOfBranch(result.type)) {
+            // Only the batches of the branch: the table is there, and takes others.
+            this.#ports.ledger.settle(this.#refusal(result.type, result.message));
+            this.#events.settled();
+            return true;
+          }
           this.#events.replaced(result.base, this.#refusal(result.type, result.message));
           return true;
         case 'conflict':
@@ -142,8 +148,9 @@ export class IntentRunner {
   ): Selection {
     const { ledger, marks } = this.#ports;
     const parked = new Set(ledger.heldApps().filter((app) => ledger.app(app).parked !== null));
-    const epochs = readEpochs(base.metadata);
-    const selection = select(frames, { epochs, ledgerId: intent.ledgerId, refused, parked });
+    const { ledgerId, branch } = intent;
+    const epochs = readEpochs(base.metadata, branch);
+    const selection = select(frames, { epochs, ledgerId, branch, refused, parked });
     if (selection.leftOut.some(({ outcome }) => outcome === 'committed')) marks.hit('frames-already-committed');
     return selection;
   }
@@ -153,7 +160,8 @@ export class IntentRunner {
     const { ledger, clock, marks } = this.#ports;
     const summary = found.snapshotId === null ? undefined : snapshotById(base.metadata, found.snapshotId)?.summary;
     const epochs = summary?.[SUMMARY_KEYS.epochs];
-    const watermark = epochs === undefined ? undefined : parseEpochs(epochs).get(ownApp(intent.ledgerId));
+    const watermark =
+      epochs === undefined ? undefined : parseEpochs(epochs).get(ownApp(intent.ledgerId, intent.branch));
     const last = watermark === undefined ? intent.last : Math.min(intent.last, Number(watermark));
     const leftOut = parseLeftOut(summary?.[LEFT_OUT_KEY]);
     if (leftOut.length > 0) marks.hit('batch-left-out');
@@ -239,6 +247,11 @@ function prepare(input: AppendInput): { operation: AppendOperation } | { refused
     if (refused.size === 0 && input.frames.length === 1) throw error;
     return { refused };
   }
+}
+
+/** Refusals that say nothing of the table, only of the branch that the batches are for. */
+function isOfBranch(type: string): boolean {
+  return type === 'unknown-ref' || type === 'too-many-apps';
 }
 
 /** At least a second, doubling, at most a minute: unknown outcomes and store faults pass by themselves. */

@@ -53,8 +53,9 @@ export interface BufferState {
   oldestMs: number | null;
 }
 
-/** Frames of one sealed range, chosen by `next`: contiguous from the oldest. */
+/** Frames of one sealed range, chosen by `next`: contiguous from the oldest, and of one branch. */
 export interface FrameRange {
+  branch: string;
   first: number;
   last: number;
   rows: number;
@@ -165,7 +166,10 @@ export interface Ledger {
   state(): LedgerState;
   /** Appends frames in order, giving each the next sequence number; returns the first. */
   accept(frames: readonly NewFrame[], nowMs: number): number;
-  /** The longest contiguous range from the oldest frame within the bounds; at least one frame; null when empty. */
+  /**
+   * The longest contiguous range of one branch from the oldest frame within the bounds; at least one frame; null when
+   * empty.
+   */
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null;
   /** Frames of a range, in order. */
   frames(first: number, last: number): Frame[];

@@ -1,6 +1,6 @@
 import { hex } from '../core/base/bytes.ts';
 import type { Compress } from '../core/base/codecs.ts';
-import { conflict, SluiceError, unavailable } from '../core/base/errors.ts';
+import { conflict, invalid, SluiceError, unavailable } from '../core/base/errors.ts';
 import { snapshotIdOf } from '../core/base/ids.ts';
 import {
   BATCH_MEMORY_MS,
@@ -12,12 +12,15 @@ import {
   RUN_ALARM_MS,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
-import { ownApp, readEpochs } from '../core/batch/epochs.ts';
+import { own } from '../core/base/shape.ts';
+import { ownWatermark, readEpochs } from '../core/batch/epochs.ts';
 import { flushDueMs } from '../core/batch/flush-policy.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { refAt } from '../core/commit/plan-refs.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { StoreError } from '../store/store.ts';
 import { Admission } from './admission.ts';
@@ -111,12 +114,12 @@ export class TableWriter {
    * Takes one batch. Resolves once it is in the ledger (the platform holds the answer until that is durable), or with
    * `waitMs` above zero once its outcome is known or the wait is over.
    *
-   * @throws invalid `unknown-table`; conflict `table-changed` when the caller knew another table or schema, or not the columns that wait; rejected
-   * `idempotency-conflict`; unavailable `busy` when the buffer is full
+   * @throws invalid `unknown-table`, `unknown-ref`, `bad-ref`; conflict `table-changed` when the caller knew another table
+   * or schema, or not the columns that wait; rejected `idempotency-conflict`; unavailable `busy` when the buffer is full
    */
   async append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Accepted> {
     const { ledger, clock } = this.#ports;
-    const base = await this.live();
+    const base = await this.#liveWith(frame.branch ?? MAIN);
     const uuid = base.metadata['table-uuid'];
     if (uuid !== tableUuid) throw conflict('table-changed', 'table was replaced by another one');
     if (!base.metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
@@ -142,6 +145,15 @@ export class TableWriter {
       duplicate,
       state: this.#receipt(sequence),
     };
+  }
+
+  /** The table with the branch: it may have been made since the table was read, so it is looked for again before a refusal. */
+  async #liveWith(branch: string): Promise<IcebergBase> {
+    const base = await this.live();
+    if (branch === MAIN || own(base.metadata.refs, branch)?.type === 'branch') return base;
+    const newest = liveTable(await this.#table.load(), this.#table.place);
+    if (refAt(newest.metadata, branch).type === 'branch') return newest;
+    throw invalid('bad-ref', `ref is a tag and takes no rows: ${branch}`);
   }
 
   /** Flushes what is buffered now and resolves when it is settled or a try at it failed. */
@@ -299,8 +311,8 @@ export class TableWriter {
       this.replaced(base, this.#refusal('table-replaced', 'table was dropped and another one is at its place'));
       // And on: a ledger restored to before the drop may have given numbers to the new table already.
     }
-    const watermark = epochs.get(ownApp(state.ledgerId));
-    if (watermark !== undefined && watermark > BigInt(state.lastSequence)) {
+    const watermark = ownWatermark(base.metadata, state.ledgerId);
+    if (watermark !== null && watermark > BigInt(state.lastSequence)) {
       marks.hit('ledger-restored');
       this.replaced(base, {
         outcome: 'committed',
@@ -413,8 +425,9 @@ export class TableWriter {
       partitionsMax: BATCH_PARTITIONS_MAX,
     });
     if (range === null) return false;
+    const isMain = range.branch === MAIN;
     const intent: Intent = {
-      form: 1,
+      form: isMain ? 1 : 2,
       operation: 'append',
       commitId: hex(random.bytes(16)),
       snapshotId: this.#freshSnapshotId(base),
@@ -424,7 +437,9 @@ export class TableWriter {
       last: range.last,
       rows: range.rows,
       tableUuid: base.metadata['table-uuid'],
-      retire: ledger.heldApps().filter((app) => ledger.app(app).retiring),
+      ...(isMain ? {} : { branch: range.branch }),
+      // Apps are of main, and leave its map.
+      retire: isMain ? ledger.heldApps().filter((app) => ledger.app(app).retiring) : [],
     };
     ledger.seal(intent, base.version + 1);
     this.#runner.sealed(intent.commitId);

@@ -3,6 +3,7 @@ import { WAIT_MAX_MS } from '../core/base/limits.ts';
 import { isAppName, parseEpoch } from '../core/batch/admission.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
 import { proposedSchema } from '../core/iceberg/proposal.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
 import type { Answer } from '../object/answer.ts';
 import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
 import { batchIdOf, type Named, newFrame } from './new-frame.ts';
@@ -31,16 +32,18 @@ export async function readFrame(context: Ctx, named: Named): Promise<ReadFrame> 
   const { namespace, table } = nameOf(context);
   const view = await ingestViewOf(context.var.ports, namespace, table);
   const { settings, tableUuid } = view;
+  // Columns are the table's, and main is where they come from: rows of a branch bring none along.
+  const isMain = named.branch === undefined;
   const { columns, rowsRead, errors, errorCount, digest } = await readRows({
     body: req.raw.body,
     contentType: req.header('content-type') ?? null,
     contentEncoding: req.header('content-encoding') ?? null,
-    schema: proposedSchema(view.schema, view.proposal),
+    schema: isMain ? proposedSchema(view.schema, view.proposal) : view.schema,
     options: {
       onError,
       epochUnit: settings.epochUnit,
       epochUnits: settings.epochUnits,
-      evolves: settings.schemaEvolution === 'additive',
+      evolves: isMain && settings.schemaEvolution === 'additive',
       ingestTimeField: settings.ingestTimeColumn,
       delimiter: req.query('delimiter') ?? null,
     },
@@ -57,8 +60,9 @@ export async function postRows(context: Ctx): Promise<Response> {
   const { req } = context;
   const batchId = batchIdOf(req.header('idempotency-key') ?? null);
   const producer = producerOf(req.query('app'), req.query('epoch'), req.query('epochs'));
+  const branch = branchOf(req.query('branch'), producer);
   const waitMs = waitOf(req.header('prefer') ?? null);
-  const { frame, tableUuid, counts } = await readFrame(context, { batchId, producer });
+  const { frame, tableUuid, counts } = await readFrame(context, { batchId, producer, ...branch });
   // No rows, no batch: an empty commit would only make versions.
   if (frame === null) return context.json({ state: 'empty', ...counts });
   const answered = await objectOf(context).append(frame, tableUuid, waitMs);
@@ -75,7 +79,15 @@ export async function postRows(context: Ctx): Promise<Response> {
   const status = duplicate ? 200 : receipt.state === 'committed' ? 201 : 202;
   context.header('location', location);
   if (waitMs > 0) context.header('preference-applied', `wait=${waitMs / 1000}`);
-  return context.json({ ...receipt, ...(duplicate ? { duplicate } : {}), ...counts }, status);
+  return context.json({ ...receipt, ...branch, ...(duplicate ? { duplicate } : {}), ...counts }, status);
+}
+
+/** `?branch=B`. Whether there is one is the object's to say. */
+function branchOf(branch: string | undefined, producer: Producer | null): { branch?: string } {
+  if (branch === undefined || branch === MAIN) return {};
+  // Progress of producers is kept along main; a branch has only that of this service.
+  if (producer !== null) throw invalid('malformed', 'epochs are of the main branch: app and branch exclude each other');
+  return { branch };
 }
 
 /** `?app=A&epoch=N`, both or none; `epochs=sparse` lets any higher epoch be the next. */

@@ -12,6 +12,8 @@ import type { IngestView } from '../object/views.ts';
 export interface Named {
   batchId: string | null;
   producer: Producer | null;
+  /** The branch it is for; main when absent. */
+  branch?: string;
 }
 
 /**
@@ -30,7 +32,8 @@ export function newFrame(given: Columns, view: IngestView, named: Named, digest:
   }
   return {
     ...named,
-    digest: hex(digest),
+    // The same body for another branch is another batch: a key that names both is a conflict.
+    digest: named.branch === undefined ? hex(digest) : `${hex(digest)} ${named.branch}`,
     schemaId: view.schema['schema-id'],
     ...(proposal === null ? {} : { proposal }),
     rows: columns.rows,

@@ -4,6 +4,7 @@ import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../core/batch/receipt.ts';
 import type { Proposal } from '../core/iceberg/proposal.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
 import type {
   AppState,
   CommitRecord,
@@ -76,15 +77,18 @@ export class SqlLedger implements Ledger {
   }
 
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
-    const taken = { first: 0, last: 0, rows: 0, bytes: 0 };
+    const taken = { branch: MAIN, first: 0, last: 0, rows: 0, bytes: 0 };
     let partitions = 0;
     for (const frame of this.#frames.headers()) {
       const fits =
         taken.rows + frame.rows <= bounds.rowsMax &&
         taken.bytes + frame.bytes <= bounds.bytesMax &&
         partitions + frame.partitions <= bounds.partitionsMax;
-      if (taken.first === 0) taken.first = frame.sequence;
-      else if (!fits) break;
+      const branch = frame.branch ?? MAIN;
+      if (taken.first === 0) {
+        taken.first = frame.sequence;
+        taken.branch = branch;
+      } else if (!fits || branch !== taken.branch) break;
       taken.last = frame.sequence;
       taken.rows += frame.rows;
       taken.bytes += frame.bytes;

@@ -213,3 +213,38 @@ test('tables: none of it is for a table that is not there', async () => {
     expectProblem(answered, 404, 'unknown-table');
   }
 });
+
+describe('branches', () => {
+  test('rows for a branch: buffered, committed with a receipt, seen there and not on main', async () => {
+    const made = await call('PUT', '/refs/staging', { type: 'branch' });
+    expect(made.status).toBe(201);
+    const before = await values();
+    const row = { time: '2026-01-05T00:00:00Z', device: 'b', v: 50 };
+    const send = (query: string, headers = {}) =>
+      ask<Report>(service.send, 'POST', `${PATH}/rows${query}`, {
+        headers: { ...NDJSON, ...headers },
+        body: JSON.stringify(row),
+      });
+    const key = { 'idempotency-key': 'for-staging' };
+    const sent = await send('?branch=staging', { ...key, prefer: 'wait=50' });
+    expect(sent).toMatchObject({ status: 201, body: { state: 'committed', branch: 'staging' } });
+    const receipt = await call('GET', `/receipts/${sent.body['receipt']}`);
+    expect(receipt.body).toMatchObject({ state: 'committed', snapshot_id: sent.body['snapshot_id'] });
+    const ref = await call<{ snapshot_id: string }>('GET', '/refs/staging');
+    expect(ref.body.snapshot_id).toBe(sent.body['snapshot_id']);
+    const found = await rows(service.bucket, PREFIX, { snapshotId: BigInt(ref.body.snapshot_id) });
+    expect(found.map((one) => Number(one['v'])).sort((a, b) => a - b)).toEqual([...(before as number[]), 50]);
+    expect(await values()).toEqual(before);
+    await assertValidTable(service.bucket, PREFIX, { bucketName: BUCKET_NAME });
+
+    expect((await send('?branch=staging', key)).status).toBe(200);
+    expectProblem(await send('', key), 422, 'idempotency-conflict');
+    expectProblem(await send('?branch=nowhere'), 404, 'unknown-ref');
+    expectProblem(await send('?branch=staging&app=a&epoch=1'), 400, 'malformed');
+    await call('PUT', '/refs/mark', { type: 'tag' });
+    expectProblem(await send('?branch=mark'), 400, 'bad-ref');
+    await call('DELETE', '/refs/mark');
+    await call('DELETE', '/refs/staging');
+    expectProblem(await send('?branch=staging'), 404, 'unknown-ref');
+  });
+});

@@ -3,10 +3,21 @@ import { MATRIX, type Mine, type Resolution, type Theirs } from '../../src/core/
 import type { IcebergBase } from '../../src/core/commit/iceberg-base.ts';
 import type { Operation } from '../../src/core/commit/operation.ts';
 import type { CommitResult } from '../../src/engine/committer.ts';
+import { storeBucket } from '../oracle/bucket.ts';
+import { rows } from '../oracle/rows.ts';
 import { acknowledge, expectValid, newScenario, type Scenario, spelled, tableRows } from '../sim/scenario.ts';
-import { Service } from '../sim/service.ts';
+import { PLACE, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
-import { commit, deleteOf, ofDay, on, overwriteOf, replaceOf, rewriteManifestsOf } from './file-operations.ts';
+import {
+  commit,
+  deleteOf,
+  metadataOf,
+  ofDay,
+  on,
+  overwriteOf,
+  replaceOf,
+  rewriteManifestsOf,
+} from './file-operations.ts';
 import { BEFORE, doTheirs, type Rows, without } from './theirs.ts';
 
 /**
@@ -16,9 +27,13 @@ import { BEFORE, doTheirs, type Rows, without } from './theirs.ts';
 
 const NEW = on(0, 50, 'mine');
 
-/** What an operation does to the rows of a table, as a reader sees it. */
+/** The branch of an append to one; theirs moves it, when it is about refs. */
+const BRANCH = 'b';
+
+/** What an operation does to the rows of a table, as a reader of main sees it. */
 const EFFECT: { readonly [mine in Mine]: (rows: Rows) => Rows } = {
   append: (rows) => [...rows, NEW],
+  'append-to-branch': (rows) => rows,
   replace: (rows) => rows,
   delete: (rows) => without(rows, 0),
   overwrite: (rows) => [...without(rows, 0), NEW],
@@ -28,6 +43,7 @@ const EFFECT: { readonly [mine in Mine]: (rows: Rows) => Rows } = {
 async function mineOf(mine: Mine, { world, service }: Scenario): Promise<Operation | null> {
   switch (mine) {
     case 'append':
+    case 'append-to-branch':
       return null;
     case 'replace':
       return replaceOf(world, service, 0, BEFORE.slice(0, 2));
@@ -47,7 +63,7 @@ interface Race {
   operation: Operation | null;
 }
 
-async function race(mine: Mine, theirs: Theirs, day: number): Promise<Race> {
+async function race(mine: Mine, theirs: Theirs | 'branch dropped', day: number): Promise<Race> {
   const scenario = await newScenario();
   const { world, service } = scenario;
   for (const row of BEFORE) {
@@ -57,18 +73,39 @@ async function race(mine: Mine, theirs: Theirs, day: number): Promise<Race> {
   const other = new Service(world, new SimLedger('00000000000000bb'));
   await world.clock.until(other.table.load());
   if (mine === 'append') await acknowledge(scenario, [NEW]);
+  if (mine === 'append-to-branch') await sendToBranch(scenario);
   const operation = await mineOf(mine, scenario);
-  const held = service.store.faults.next('putIfAbsent', /v6\.metadata\.json$/, 'slow');
+  const target = (service.table.base?.version ?? 0) + 1;
+  const held = service.store.faults.next('putIfAbsent', new RegExp(`v${target}\\.metadata\\.json$`), 'slow');
   world.clock.advance(20_000);
   const run =
     operation === null ? service.writer.run().then(() => null) : service.table.commit(operation, () => undefined);
   await world.clock.until(held.reached);
-  const afterTheirs = await doTheirs(theirs, day, scenario, other);
+  let afterTheirs = BEFORE;
+  if (theirs === 'branch dropped') await world.clock.until(other.changes.dropRef(BRANCH));
+  else afterTheirs = await doTheirs(theirs, day, scenario, other);
   held.release();
   const result = await world.clock.until(run);
   // The window was open, and somebody else went through it.
   expect(service.count('lost-race')).toBeGreaterThanOrEqual(1);
   return { scenario, result, afterTheirs, operation };
+}
+
+async function sendToBranch({ world, service }: Scenario): Promise<void> {
+  await world.clock.until(service.changes.setRef({ name: BRANCH, type: 'branch', snapshotId: null }));
+  await service.drain();
+  const { metadata } = await world.clock.until(service.writer.live());
+  await world.clock.until(
+    service.writer.append({ ...service.frame([NEW]), branch: BRANCH }, metadata['table-uuid'], 0),
+  );
+}
+
+/** The new row is on the branch, on top of what that held where it was moved to. */
+async function expectOnBranch({ world, service }: Scenario, before: Rows): Promise<void> {
+  const snapshotId = metadataOf(service).refs[BRANCH]['snapshot-id'];
+  const found = await rows(storeBucket(world.memory), PLACE.prefix, { snapshotId });
+  const texts = found.map((row) => `${row['device']} ${row['time']} ${row['v']}`).sort();
+  expect(texts).toEqual(sorted([...before, NEW]));
 }
 
 const sorted = (rows: Rows) => rows.map(spelled).sort();
@@ -79,6 +116,7 @@ async function expectRebased({ scenario, result, afterTheirs }: Race, mine: Mine
   else expect(result.outcome).toBe('committed');
   expect(service.count(`rebased-over-${theirs}`)).toBe(1);
   expect(await tableRows(world)).toEqual(sorted(EFFECT[mine](afterTheirs)));
+  if (mine === 'append-to-branch') await expectOnBranch(scenario, theirs === 'refs' ? BEFORE.slice(0, 1) : BEFORE);
   await expectValid(world, false);
 }
 
@@ -114,6 +152,14 @@ async function expectResolved(resolution: Resolution, mine: Mine, theirs: Theirs
       expect(await tableRows(scenario.world)).toEqual(sorted(afterTheirs));
       return expectValid(scenario.world, false);
     }
+    case 'branch-there': {
+      await expectRebased(await race(mine, theirs, 1), mine, theirs);
+      const { scenario } = await race(mine, 'branch dropped', 1);
+      expect(scenario.ledger.receipt(5)).toMatchObject({ state: 'refused', type: 'unknown-ref' });
+      expect(scenario.ledger.state()).toMatchObject({ intent: null, buffer: { frames: 0 } });
+      expect(await tableRows(scenario.world)).toEqual(sorted(BEFORE));
+      return expectValid(scenario.world, false);
+    }
     case 'prepare-again': {
       const raced = await race(mine, theirs, 1);
       const { scenario, result, afterTheirs } = raced;
@@ -124,6 +170,7 @@ async function expectResolved(resolution: Resolution, mine: Mine, theirs: Theirs
         expect((await commit(scenario.world, scenario.service, operation)).outcome).toBe('committed');
       }
       expect(await tableRows(scenario.world)).toEqual(sorted(EFFECT[mine](afterTheirs)));
+      if (mine === 'append-to-branch') await expectOnBranch(scenario, BEFORE);
       return expectValid(scenario.world, false);
     }
     case 'gone': {

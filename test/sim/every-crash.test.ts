@@ -7,6 +7,7 @@ import { MemoryStore } from '../../src/store/memory.ts';
 import { metadataOf, ofDay, on, replaceOf } from '../engine/file-operations.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { newCache } from '../oracle/cache.ts';
+import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { crashAt } from './crash.ts';
 import { newScenario, type Scenario, spelled, tableRows, uniqueRow } from './scenario.ts';
@@ -209,6 +210,45 @@ describe('every crash: each operation stopped before and after each of its steps
       expect(await everyCrash(one.name, (point) => crashed(one, state, point))).toBeGreaterThan(5);
     });
   }
+
+  test('every crash: a flush of main and of a branch, each batch once and in its own', {
+    timeout: 120_000,
+  }, async () => {
+    const state = await kept({
+      prepare: ({ service }) => service.changes.setRef({ name: 'b', type: 'branch', snapshotId: firstSnapshot }),
+    });
+    const points = await everyCrash('append to a branch', async (point) => {
+      const scenario = again(state);
+      const { world, ledger } = scenario;
+      const before = await tableRows(world);
+      const sent = [undefined, 'b', undefined].map((branch, i) => ({ branch, batchId: `k${i}`, row: uniqueRow() }));
+      const send = async (service: Service) => {
+        for (const { branch, batchId, row } of sent) {
+          const { metadata } = await service.writer.live();
+          const frame = { ...service.frame([row], batchId), branch };
+          await service.writer.append(frame, metadata['table-uuid'], 0);
+        }
+        await service.writer.flush();
+      };
+      const crash = crashAt(scenario.service, point);
+      await world.clock.until(answered(send(scenario.service)));
+      await world.clock.idle();
+      ledger.hook = () => undefined;
+      const next = new Service(world, ledger);
+      // Sent again, whatever became of it.
+      expect(await world.clock.until(answered(send(next)))).toBeUndefined();
+      await next.drain();
+      const of = (name?: string) => sent.filter(({ branch }) => branch === name).map(({ row }) => spelled(row));
+      expect(await tableRows(world)).toEqual([...before, ...of()].sort());
+      const snapshotId = metadataOf(next).refs['b']['snapshot-id'];
+      const found = await rows(storeBucket(world.memory), PLACE.prefix, { snapshotId });
+      const onBranch = found.map((row) => `${row['device']} ${row['time']} ${row['v']}`).sort();
+      expect(onBranch).toEqual([spelled(ROWS[0]), ...of('b')].sort());
+      await expectValidAt(scenario, `append to a branch at ${point}`);
+      return { reached: crash.reached(), points: crash.points() };
+    });
+    expect(points).toBeGreaterThan(30);
+  });
 
   test('every crash: an append of two producers, whose epochs come once', { timeout: 120_000 }, async () => {
     const state = await kept({});

@@ -18,6 +18,8 @@ export const MARKS: readonly SimMark[] = [
   'app-parked',
   'replayed-after-rollback',
   'recreated-by-engine',
+  'branch-appended',
+  'branch-refused',
 ];
 
 /** Seeds after which every mark is due. */

@@ -16,10 +16,12 @@ export interface Batch {
   lives: Set<string>;
   /** What binds the service: its receipt must be there, and what it says must be so. Null: nothing does (any more). */
   promise: { object: string; sequence: number; ledgerId: string; uuid: string } | null;
-  /** Seen in the table at the last check. */
+  /** Seen in the table, or in its branch, at the last check. */
   present: boolean;
   /** Why it may be absent although it had been there. */
   excuse: string | null;
+  /** It is for the branch, in the life that the branch had when it was last sent; null: it is for main. */
+  branch: { life: number } | null;
 }
 
 /** One append of the foreign writer. */
@@ -40,6 +42,8 @@ export class Model {
   readonly foreignOf = new Map<number, ForeignAppend>();
   /** Snapshots that main was rolled back to on purpose, by version. */
   readonly rollbacks = new Set<string>();
+  /** Grows whenever the branch is seen not to be there: what was in it is gone with it. */
+  branchLife = 0;
   #row = 0;
   #foreignRow = 1_000_000;
 
@@ -56,6 +60,7 @@ export class Model {
       promise: null,
       present: false,
       excuse: null,
+      branch: null,
     };
     this.batches.push(batch);
     for (const row of rows) this.batchOf.set(row, batch);

@@ -23,6 +23,9 @@ const DAY_MICROS = BigInt(Date.UTC(2026, 0, 1)) * 1000n;
 /** Numbers from here on are of rows that the foreign writer made. */
 export const FOREIGN_FROM = 1_000_000;
 
+/** The one branch that takes rows in a simulation. */
+export const BRANCH = 'side';
+
 /** Half an hour a row: a run has a handful of partitions. */
 export function rowOf(v: number): SimRow {
   return { device: `d${v % 3}`, time: DAY_MICROS + BigInt(v % FOREIGN_FROM) * 1_800_000_000n, v };

@@ -1,6 +1,7 @@
 import { storeBucket } from '../oracle/bucket.ts';
 import { validateTable } from '../oracle/validator.ts';
 import { AppProducerActor } from './actors/app-producer.ts';
+import { BranchProducerActor } from './actors/branch-producer.ts';
 import { ChaosActor } from './actors/chaos.ts';
 import { EngineActor } from './actors/engine.ts';
 import { MaintainerActor } from './actors/maintainer.ts';
@@ -53,6 +54,7 @@ export async function runSeed(seed: number, options: RunOptions = {}): Promise<R
   for (let i = 0; i < swarm.producers; i++) {
     actors.push(new ProducerActor(world, world.objects[i % world.objects.length], `producer${i}`));
   }
+  if (swarm.branchMs > 0) actors.push(new BranchProducerActor(world));
   for (let i = 0; i < swarm.apps; i++) {
     actors.push(new AppProducerActor(world, world.objects[i % world.objects.length], `source${i}`));
   }

@@ -3,6 +3,7 @@ import type { Frame, NewFrame } from '../../src/core/batch/frame.ts';
 import { type Intent, parseIntent, serializeIntent } from '../../src/core/batch/intent.ts';
 import { gaveNumber, type Identity, type Receipt } from '../../src/core/batch/receipt.ts';
 import type { Proposal } from '../../src/core/iceberg/proposal.ts';
+import { MAIN } from '../../src/core/iceberg/snapshot.ts';
 import type {
   AppState,
   CommitRecord,
@@ -193,9 +194,11 @@ export class SimLedger implements Ledger {
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
     const [head, ...rest] = this.#durable.frames;
     if (head === undefined) return null;
-    const range = { first: head.sequence, last: head.sequence, rows: head.rows, bytes: head.body.length };
+    const { sequence, branch = MAIN, rows, body } = head;
+    const range = { branch, first: sequence, last: sequence, rows, bytes: body.length };
     let { partitions } = head;
     for (const frame of rest) {
+      if ((frame.branch ?? MAIN) !== branch) break;
       range.rows += frame.rows;
       range.bytes += frame.body.length;
       partitions += frame.partitions;

@@ -86,6 +86,12 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     swarm: { loseMs: 12_000, restoreMs: 6_000, producers: 3, thinkMs: 300 },
   },
   {
+    name: 'rows go to a branch that comes and goes, and ledgers are restored under it',
+    marks: ['branch-appended', 'branch-refused', 'ledger-restored'],
+    seeds: [4, 5, 35],
+    swarm: { branchMs: 300, producers: 2, second: true, restoreMs: 6_000, flushSeconds: 2 },
+  },
+  {
     name: 'producers with damaged batches',
     marks: ['app-parked', 'batch-left-out'],
     seeds: [1, 2],

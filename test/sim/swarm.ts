@@ -35,6 +35,8 @@ export interface Swarm {
   replay: number;
   answerLost: number;
   dropMs: number;
+  /** Between batches for the branch. */
+  branchMs: number;
   /** What is asked of the service beside appends. */
   maintain: {
     compactMs: number;
@@ -73,6 +75,7 @@ export function calm(): Swarm {
     replay: 0,
     answerLost: 0,
     dropMs: 0,
+    branchMs: 0,
     maintain: {
       compactMs: 0,
       deleteMs: 0,
@@ -157,5 +160,8 @@ export function swarmOf(seed: number): Swarm {
     swarm.engine.keep = 1;
     swarm.engine.dropMs = 0;
   }
+  // Of its own stream, so that it changes no other weight of a seed.
+  const beside = new Rng(seed, 'swarm beside');
+  if (beside.chance(0.3)) swarm.branchMs = beside.between(200, 3_000);
   return swarm;
 }

@@ -3,6 +3,7 @@ import type { Mark } from '../../src/engine/ports.ts';
 import { newCache } from '../oracle/cache.ts';
 import type { Checker } from './checkers/checker.ts';
 import { History } from './checkers/history.ts';
+import { BranchesChecker } from './checkers/i1-branches.ts';
 import { RowsChecker } from './checkers/i1-rows.ts';
 import { ContentsChecker } from './checkers/i2-contents.ts';
 import { ReferencesChecker } from './checkers/i3-references.ts';
@@ -40,7 +41,9 @@ export type SimMark =
   | 'reopened-name-created'
   | 'reopened-own-found'
   | 'replayed-after-rollback'
-  | 'recreated-by-engine';
+  | 'recreated-by-engine'
+  | 'branch-appended'
+  | 'branch-refused';
 
 /** One seed's world: the bucket, the objects, who acts on them, and who watches. */
 export class SimWorld {
@@ -86,6 +89,7 @@ export class SimWorld {
       new SettledChecker(this),
       new TotalsChecker(this),
       new RowsChecker(this),
+      new BranchesChecker(this),
       new IndexChecker(this),
       new RestChecker(this),
     ];

@@ -109,16 +109,29 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       const ledger = host.open();
       expect(ledger.next(WIDE)).toBeNull();
       ledger.accept([frame(5), frame(4), frame(3)], 100);
-      expect(ledger.next(WIDE)).toEqual({ first: 1, last: 3, rows: 12, bytes: 120 });
+      expect(ledger.next(WIDE)).toEqual({ branch: 'main', first: 1, last: 3, rows: 12, bytes: 120 });
       expect(ledger.next({ ...WIDE, rowsMax: 9 })).toMatchObject({ first: 1, last: 2 });
       expect(ledger.next({ ...WIDE, bytesMax: 50 })).toMatchObject({ first: 1, last: 1 });
       expect(ledger.next({ ...WIDE, partitionsMax: 2 })).toMatchObject({ first: 1, last: 2 });
+    });
+
+    it('next: frames of one branch, also for the next incarnation', (host) => {
+      const ledger = host.open();
+      ledger.accept([frame(1, { branch: 'b' }), frame(2, { branch: 'b' }), frame(3), frame(4, { branch: 'c' })], 100);
+      const again = host.open();
+      expect(again.next(WIDE)).toEqual({ branch: 'b', first: 1, last: 2, rows: 3, bytes: 30 });
+      expect(again.frames(1, 4).map((one) => one.branch)).toEqual(['b', 'b', undefined, 'c']);
+      again.seal(intent(1, 2, { form: 2, branch: 'b' }), null);
+      expect(host.open().state().intent?.intent).toMatchObject({ form: 2, branch: 'b' });
+      host.open().settle(committed());
+      expect(host.open().next(WIDE)).toMatchObject({ branch: 'main', first: 3, last: 3 });
     });
 
     it('next: at least one frame, however large', (host) => {
       const ledger = host.open();
       ledger.accept([frame(5)], 100);
       expect(ledger.next({ rowsMax: 1, bytesMax: 1, partitionsMax: 0 })).toEqual({
+        branch: 'main',
         first: 1,
         last: 1,
         rows: 5,

@@ -24,12 +24,37 @@ export function ownApp(ledgerId: string, branch: string = MAIN): string {
 
 /** Compact JSON with sorted apps; epochs are decimal text, as they are 64-bit. */
 export function serializeEpochs(epochs: Epochs): string {
-  const apps = [...epochs.keys()].sort();
-  const text = JSON.stringify(Object.fromEntries(apps.map((app) => [app, (epochs.get(app) ?? 0n).toString()])));
+  const text = textOf(epochs);
   if (text.length > EPOCHS_BYTES_MAX) {
     throw rejected('too-many-apps', `progress map is full: bytes=${text.length} most=${EPOCHS_BYTES_MAX}`);
   }
   return text;
+}
+
+/** False for a map that `serializeEpochs` refuses. */
+export function epochsFit(epochs: Epochs): boolean {
+  return textOf(epochs).length <= EPOCHS_BYTES_MAX;
+}
+
+function textOf(epochs: Epochs): string {
+  const apps = [...epochs.keys()].sort();
+  return JSON.stringify(Object.fromEntries(apps.map((app) => [app, (epochs.get(app) ?? 0n).toString()])));
+}
+
+/**
+ * The highest number that a ledger has given and that the table knows of, on main or on a branch; null: none. Numbers of
+ * all branches come from one count.
+ */
+export function ownWatermark(metadata: TableMetadata, ledgerId: string): bigint | null {
+  const branches = Object.keys(metadata.refs).filter((name) => metadata.refs[name].type === 'branch');
+  let highest: bigint | null = null;
+  for (const branch of new Set([MAIN, ...branches])) {
+    for (const [app, epoch] of readEpochs(metadata, branch)) {
+      const isOwn = app === ownApp(ledgerId) || app.startsWith(`${ownApp(ledgerId)}/`);
+      if (isOwn && (highest === null || epoch > highest)) highest = epoch;
+    }
+  }
+  return highest;
 }
 
 /** @throws corrupt `epochs-corrupt` */

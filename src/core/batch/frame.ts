@@ -12,12 +12,14 @@ export interface Producer {
 export interface Frame {
   /** Given by the ledger at accept, one more than the batch before: the own app's epoch. */
   sequence: number;
-  /** Hexadecimal SHA-256 of the batch's body as it was sent, for idempotency. */
+  /** Hexadecimal SHA-256 of the batch's body as it was sent, and the branch if it names one: for idempotency. */
   digest: string;
   /** The producer's name for the batch, when it gave one. */
   batchId: string | null;
   /** The producer's progress, when it keeps one in the table. */
   producer: Producer | null;
+  /** The branch it is for; main when absent. */
+  branch?: string;
   /** Schema of the table that the columns were made for. */
   schemaId: number;
   /** What the batch asks of that schema; the columns are made for the schema with it. Absent: nothing. */

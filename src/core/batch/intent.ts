@@ -5,8 +5,8 @@ import { invalid } from '../base/errors.ts';
  * intent again, after a crash or in a stale instance, makes the same commit or finds it made.
  */
 export interface Intent {
-  /** Layout of this record; a build that does not know it must not run it. */
-  form: 1;
+  /** Layout of this record; a build that does not know it must not run it. 2: for a branch other than main. */
+  form: 1 | 2;
   operation: 'append';
   /** 128 bits, hexadecimal. "Is that mine?" is this id in the chain, never a comparison of bytes. */
   commitId: string;
@@ -19,6 +19,8 @@ export interface Intent {
   last: number;
   rows: number;
   tableUuid: string;
+  /** The branch that the frames are for; main when absent. */
+  branch?: string;
   /** Apps that leave the progress map with this commit. */
   retire: string[];
 }
@@ -35,7 +37,7 @@ export function serializeIntent(intent: Intent): string {
  */
 export function parseIntent(text: string): Intent {
   const raw = JSON.parse(text);
-  if (raw.form !== 1 || raw.operation !== 'append') {
+  if (![1, 2].includes(raw.form) || raw.operation !== 'append') {
     throw invalid('intent-form', `intent of an unknown form: form=${raw.form} operation=${raw.operation}`);
   }
   return { ...raw, snapshotId: BigInt(raw.snapshotId) };

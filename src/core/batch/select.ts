@@ -25,12 +25,14 @@ export function select(
   input: {
     epochs: Epochs;
     ledgerId: string;
+    /** The branch they are for; main when absent. */
+    branch?: string;
     refused: ReadonlyMap<number, string>;
     parked: ReadonlySet<string>;
   },
 ): Selection {
   const watermarks = new Map(input.epochs);
-  const own = watermarks.get(ownApp(input.ledgerId)) ?? 0n;
+  const own = watermarks.get(ownApp(input.ledgerId, input.branch)) ?? 0n;
   const held = new Set(input.parked);
   const included: Frame[] = [];
   const leftOut: LeftOut[] = [];

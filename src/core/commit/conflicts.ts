@@ -21,12 +21,14 @@ export type Resolution =
   | 'inputs-live'
   /** Rebased while the table still knows the schema, spec and order it was made with. */
   | 'layout-known'
+  /** Rebased while the branch is there, wherever it stands by then, else refused with its own batches alone. */
+  | 'branch-there'
   /** Files were made for another layout: made again by the caller. */
   | 'prepare-again'
   /** Refused: nothing lands in what took the table's place. */
   | 'gone';
 
-export type Mine = 'append' | 'replace' | 'delete' | 'overwrite' | 'rewrite-manifests';
+export type Mine = 'append' | 'append-to-branch' | 'replace' | 'delete' | 'overwrite' | 'rewrite-manifests';
 
 /** `layout`: schema, partition spec or sort order; `refs`: branches and tags beside main. */
 export type Theirs = RebasedOver;
@@ -44,6 +46,20 @@ export const MATRIX: { readonly [mine in Mine]: { readonly [theirs in Theirs]: R
     properties: 'rebase',
     refs: 'rebase',
     // Progress is read again, along the new ancestry.
+    rollback: 'rebase',
+    drop: 'gone',
+  },
+  // As on main, from where the branch stands; what becomes of main does not matter to it.
+  'append-to-branch': {
+    append: 'rebase',
+    replace: 'rebase',
+    delete: 'rebase',
+    overwrite: 'rebase',
+    'rewrite-manifests': 'rebase',
+    expire: 'rebase',
+    layout: 'prepare-again',
+    properties: 'rebase',
+    refs: 'branch-there',
     rollback: 'rebase',
     drop: 'gone',
   },

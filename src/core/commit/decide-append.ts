@@ -1,6 +1,6 @@
 import { own } from '../base/shape.ts';
 import { placeOf } from '../batch/admission.ts';
-import { type Epochs, ownApp, readEpochs } from '../batch/epochs.ts';
+import { type Epochs, epochsFit, ownApp, readEpochs } from '../batch/epochs.ts';
 import { LEFT_OUT_KEY } from '../batch/left-out.ts';
 import { MAIN } from '../iceberg/snapshot.ts';
 import { NO_COUNTS } from '../iceberg/summary.ts';
@@ -48,6 +48,10 @@ export function decideAppend(
     if (placeOf({ epoch: first, sparse }, epochs.get(producer) ?? null) !== 'next') {
       return { kind: 'again', reason: `progress of ${producer} moved` };
     }
+  }
+  if (branch !== MAIN && !epochsFit(epochsAfter(epochs, operation))) {
+    // Told here, so that a full map holds up nothing but its branch.
+    return { kind: 'refused', type: 'too-many-apps', message: `progress map of the branch is full: ${branch}` };
   }
   if (!isLayoutOf(metadata, operation.layout, operation.evolution))
     return { kind: 'again', reason: 'schema, partition spec or sort order moved' };

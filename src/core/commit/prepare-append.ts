@@ -18,8 +18,6 @@ export interface AppendInput {
   /** Where the commit ends, and what it leaves out on the way. */
   last: number;
   leftOut: readonly LeftOut[];
-  /** The branch to append to; main when absent. */
-  branch?: string;
   /** The base whose schema, spec and order the files are made for. */
   metadata: TableMetadata;
   place: { location: string; prefix: string };
@@ -46,7 +44,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     commitId: intent.commitId,
     uploads: made.uploads,
     intent,
-    branch: input.branch ?? MAIN,
+    branch: intent.branch ?? MAIN,
     first: BigInt(frames[0].sequence),
     last: BigInt(input.last),
     layout: made.layout,

@@ -48,7 +48,7 @@ describe('intent', () => {
   });
 
   test('intent: of a newer build is not run', () => {
-    expect(() => parseIntent(serializeIntent(intent).replace('"form":1', '"form":2'))).toThrow('unknown form');
+    expect(() => parseIntent(serializeIntent(intent).replace('"form":1', '"form":3'))).toThrow('unknown form');
     expect(() => parseIntent(serializeIntent(intent).replace('"append"', '"replace"'))).toThrow('unknown form');
   });
 });

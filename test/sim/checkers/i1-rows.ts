@@ -30,6 +30,11 @@ export class RowsChecker implements Checker {
     if (raw !== null && !changed && !rolledBack) this.#remove(raw, counts);
     for (const batch of model.batches) {
       const count = this.#countOf(batch.rows, counts, `batch ${batch.id}`);
+      if (batch.branch !== null) {
+        // Main is never moved to the branch.
+        if (count > 0) this.#violate(`batch ${batch.id} is for the branch, and on main`);
+        continue;
+      }
       const lives = livesIn(batch, uuid);
       if (count > 0 && batch.isDamaged) this.#violate(`batch ${batch.id} is damaged and in the table`);
       if (count > this.#most(batch, lives)) this.#violate(`batch ${batch.id} is in the table ${count} times`);
