@@ -217,8 +217,8 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/engine/intent-runner.ts',
-        from: `          if (isOfBranch(result.type)) {`,
-        to: `          if (isOfBranch(result.type) && result.base.version < 0) {`,
+        from: `            this.#ports.ledger.settle(this.#refusal(result.type, result.message));`,
+        to: `            this.#ports.ledger.discard(this.#refusal(result.type, result.message));`,
       },
     ],
   },

@@ -6,6 +6,7 @@ import { clientUpdates } from '../core/commit/plan-client.ts';
 import { setProperties, upgrade } from '../core/commit/plan-properties.ts';
 import { dropRef, fastForward, type RefChange, rollback, setRef } from '../core/commit/plan-refs.ts';
 import { changeSchema } from '../core/commit/plan-schema.ts';
+import { changeSpec, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { Requirement } from '../core/iceberg/requirements.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { MetadataUpdate } from '../core/iceberg/updates.ts';
@@ -44,6 +45,11 @@ export class TableChanges {
     const result = await this.change(changeSchema(changes, expected));
     if (result.changed) await forgetHead(this.#ports.store, this.#table.place.prefix);
     return result;
+  }
+
+  /** Partitions are none of an engine's index: rows and columns stay what they are. */
+  spec(changes: readonly SpecChange[], expected: number | null): Promise<Changed> {
+    return this.change(changeSpec(changes, expected));
   }
 
   async setRef(change: RefChange): Promise<Changed & { created: boolean }> {

@@ -4,6 +4,7 @@ import { parseJson } from '../core/base/int64-json.ts';
 import { type FileFilter, parseFileFilter } from '../core/commit/file-filter.ts';
 import type { RefChange } from '../core/commit/plan-refs.ts';
 import { parseSchemaChanges } from '../core/commit/plan-schema.ts';
+import { parseSpecChanges, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import { checked, readJson } from './definition.ts';
 
@@ -37,6 +38,16 @@ export const SchemaChanges = v.strictObject({
   ),
   expect_schema_id: SchemaId,
 });
+export const SpecChanges = v.strictObject({
+  /** Checked deeply by the core, as those of columns are. */
+  changes: v.array(
+    v.pipe(
+      v.looseObject({}),
+      v.description('{"add": column, "transform": "identity", "bucket[16]", … , "name": …} or {"remove": field}'),
+    ),
+  ),
+  expect_spec_id: SchemaId,
+});
 export const Ref = v.strictObject({
   type: v.optional(v.nullable(v.picklist(['branch', 'tag']))),
   snapshot_id: v.optional(v.nullable(Id)),
@@ -68,6 +79,11 @@ export async function readSchemaChanges(request: Request): Promise<{
 }> {
   const body = checked(SchemaChanges, await readJson(request));
   return { changes: parseSchemaChanges(body.changes), expected: body.expect_schema_id ?? null };
+}
+
+export async function readSpecChanges(request: Request): Promise<{ changes: SpecChange[]; expected: number | null }> {
+  const body = checked(SpecChanges, await readJson(request));
+  return { changes: parseSpecChanges(body.changes), expected: body.expect_spec_id ?? null };
 }
 
 /** Null takes a limit away; a member that is left out stays as it is. */

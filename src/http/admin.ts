@@ -12,6 +12,7 @@ import {
   readRef,
   readRollback,
   readSchemaChanges,
+  readSpecChanges,
 } from './admin-bodies.ts';
 import type { AppEnv } from './app.ts';
 import { needs } from './auth.ts';
@@ -40,6 +41,11 @@ export function adminRoutes(): Hono<AppEnv> {
   routes.post('/schema', needs('admin'), async (context) => {
     const { changes, expected } = await readSchemaChanges(context.req.raw);
     return changed(context, unwrap(await objectOf(context).changeSchema(changes, expected)));
+  });
+
+  routes.post('/partition-spec', needs('admin'), async (context) => {
+    const { changes, expected } = await readSpecChanges(context.req.raw);
+    return changed(context, unwrap(await objectOf(context).changeSpec(changes, expected)));
   });
 
   routes.get('/snapshots', needs('read'), async (context) => {
@@ -120,6 +126,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/properties': 'GET, PATCH',
   '/upgrade': 'POST',
   '/schema': 'POST',
+  '/partition-spec': 'POST',
   '/snapshots': 'GET',
   '/refs': 'GET',
   '/refs/:ref': 'GET, PUT, DELETE',

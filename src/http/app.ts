@@ -32,6 +32,7 @@ export type TableCalls = Pick<
   | 'changeProperties'
   | 'upgrade'
   | 'changeSchema'
+  | 'changeSpec'
   | 'snapshots'
   | 'refs'
   | 'setRef'

@@ -87,6 +87,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'outside-lake': { title: 'The location lies outside of the lake' },
   'bad-property': { title: 'A table property has a value that is not allowed' },
   'bad-spec': { title: 'The partition spec is wrong' },
+  'spec-fixed': { title: 'The partitions of a time-series table follow from its chunk and cannot be changed' },
+  'too-many-specs': { title: 'The table has had as many partition specs as it may' },
   'bad-transform': { title: 'A transform does not fit its column' },
   'bad-sort-order': { title: 'The sort order is wrong' },
   'bad-metadata': { title: 'The table metadata is not valid' },

@@ -2,7 +2,7 @@ import type { Detail } from '../core/base/errors.ts';
 import { SNAPSHOTS_PAGE } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { currentOf } from '../core/commit/make-files.ts';
-import type { Schema, Snapshot, SnapshotRef, TableMetadata } from '../core/iceberg/types.ts';
+import type { PartitionSpec, Schema, Snapshot, SnapshotRef, TableMetadata } from '../core/iceberg/types.ts';
 import type { ExpireReport } from '../engine/expirer.ts';
 import type { Changed } from '../engine/table-changes.ts';
 import type { FilesChanged } from '../engine/table-files.ts';
@@ -23,6 +23,12 @@ export interface PropertiesView {
 export interface SchemaView {
   version: number;
   schema: Schema;
+}
+
+export interface SpecView {
+  version: number;
+  /** The default: what new rows are written by. */
+  partition_spec: PartitionSpec;
 }
 
 export interface SnapshotView {
@@ -95,6 +101,10 @@ export function propertiesView({ version, metadata }: IcebergBase): PropertiesVi
 
 export function schemaView({ version, metadata }: IcebergBase): SchemaView {
   return { version, schema: currentOf(metadata).schema };
+}
+
+export function specView({ version, metadata }: IcebergBase): SpecView {
+  return { version, partition_spec: currentOf(metadata).spec };
 }
 
 export function refViews(metadata: TableMetadata): RefView[] {

@@ -7,6 +7,7 @@ import type { FileFilter } from '../core/commit/file-filter.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { type RefChange, refAt } from '../core/commit/plan-refs.ts';
 import { schemaWarnings } from '../core/commit/plan-schema.ts';
+import { SPEC_WARNING, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 import { liveTable } from '../engine/live-table.ts';
@@ -26,8 +27,10 @@ import {
   refViews,
   type SchemaView,
   type SnapshotsView,
+  type SpecView,
   schemaView,
   snapshotsView,
+  specView,
 } from './admin-views.ts';
 import { type Answer, answer } from './answer.ts';
 import { makeParts, TableParts } from './table-parts.ts';
@@ -213,6 +216,18 @@ export class TableObject extends DurableObject<Env> {
       const result = await this.#parts.changes.schema(changes, expected);
       const warnings = result.changed ? schemaWarnings(changes) : [];
       return { ...changedView(result), ...schemaView(result.base), warnings };
+    });
+  }
+
+  changeSpec(
+    changes: readonly SpecChange[],
+    expected: number | null,
+  ): Promise<Answer<ChangedView & SpecView & { warnings: string[] }>> {
+    return answer(async () => {
+      const result = await this.#parts.changes.spec(changes, expected);
+      const view = specView(result.base);
+      const warnings = view.partition_spec.fields.length > 0 ? [SPEC_WARNING] : [];
+      return { ...changedView(result), ...view, warnings };
     });
   }
 

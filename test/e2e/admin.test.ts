@@ -248,3 +248,52 @@ describe('branches', () => {
     expectProblem(await send('?branch=staging'), 404, 'unknown-ref');
   });
 });
+
+describe('partition spec', () => {
+  test('a table without a time column: new rows are written by it, old ones stay; a time series is refused', async () => {
+    const path = '/v1/tables/admin/plain';
+    const json = (method: string, at: string, body: unknown) =>
+      ask<Report>(service.send, method, path + at, { headers: JSON_TYPE, body: JSON.stringify(body) });
+    const schema = {
+      type: 'struct',
+      fields: [
+        { name: 'device', type: 'string' },
+        { name: 'v', type: 'long' },
+      ],
+    };
+    expect((await json('PUT', '', { schema })).status).toBe(201);
+    const send = (v: number) =>
+      ask<Report>(service.send, 'POST', `${path}/rows`, {
+        headers: { ...NDJSON, prefer: 'wait=50' },
+        body: JSON.stringify({ device: 'a', v }),
+      });
+    expect((await send(1)).status).toBe(201);
+    const changes = [{ add: 'device' }, { add: 'v', transform: 'truncate[10]' }];
+    const changed = await json('POST', '/partition-spec', { changes, expect_spec_id: 0 });
+    expect(changed.body).toMatchObject({
+      changed: true,
+      partition_spec: {
+        'spec-id': 1,
+        fields: [
+          { name: 'device', transform: 'identity' },
+          { name: 'v_trunc_10', transform: 'truncate[10]' },
+        ],
+      },
+    });
+    expect((changed.body['warnings'] as string[])[0]).toContain('Timelake');
+    expect((await send(12)).status).toBe(201);
+    const prefix = `${WAREHOUSE}/admin/plain`;
+    expect((await rows(service.bucket, prefix)).map((row) => Number(row['v'])).sort()).toEqual([1, 12]);
+    await assertValidTable(service.bucket, prefix, { bucketName: BUCKET_NAME });
+    expectProblem(await json('POST', '/partition-spec', { changes }), 400, 'bad-spec');
+    const stale = await json('POST', '/partition-spec', { changes: [{ remove: 'device' }], expect_spec_id: 0 });
+    expectProblem(stale, 409, 'requirement-failed');
+    expectProblem(
+      await json('POST', '/partition-spec', { changes: [{ add: 'nothing' }] }),
+      400,
+      'unknown-partition-field',
+    );
+    expectProblem(await json('POST', '/partition-spec', {}), 400, 'malformed');
+    expectProblem(await call('POST', '/partition-spec', { changes: [{ add: 'device' }] }), 422, 'spec-fixed');
+  });
+});

@@ -277,6 +277,15 @@ export const REFS_MAX = 1_000;
 /** Columns changed in one schema change, and bytes of its report stay small. */
 export const SCHEMA_CHANGES_MAX = 100;
 
+/** Partition fields added or removed in one change. */
+export const SPEC_CHANGES_MAX = 100;
+
+/** Fields of one partition spec that we make: each multiplies the partitions, and is a folder of every path. */
+export const SPEC_FIELDS_MAX = 20;
+
+/** Partition specs of one table that we make. Each is in every version for ever, and manifests of two specs never merge. */
+export const SPECS_MAX = 100;
+
 /** Manifest lists and manifests read to tell which files an expiry leaves unreachable: half of the 10,000 subrequests of
  * an invocation. Beyond, the metadata still expires and the files are left to a sweep of orphans. */
 export const REACH_READS_MAX = 5_000;

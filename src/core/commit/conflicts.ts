@@ -118,7 +118,7 @@ export const MATRIX: { readonly [mine in Mine]: { readonly [theirs in Theirs]: R
   },
 };
 
-/** Changes of metadata alone. `tag` stands for all changes of refs, `properties` for upgrade too. */
+/** Changes of metadata alone. `tag` stands for all changes of refs, `properties` for upgrade, `schema` for partitions too. */
 export type MyChange = 'properties' | 'schema' | 'tag' | 'rollback' | 'expire';
 
 export type ChangeResolution =

@@ -37,6 +37,18 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: { description: 'a report', content: views.ChangedSchema } },
     problems: { 400: ['bad-evolution', 'bad-column-name', 'unknown-type'], 422: ['column-in-use'], ...COMMIT },
   },
+  'POST /v1/tables/{namespace}/{table}/partition-spec': {
+    id: 'changePartitionSpec',
+    tag: 'changes',
+    summary: 'Adds and removes partition fields; new rows are written by the new spec, files keep theirs',
+    body: { kind: 'json', schema: bodies.SpecChanges, required: true },
+    answers: { 200: { description: 'a report', content: views.ChangedSpec } },
+    problems: {
+      400: ['bad-spec', 'bad-transform', 'unknown-transform', 'unknown-partition-field'],
+      422: ['spec-fixed', 'too-many-specs'],
+      ...COMMIT,
+    },
+  },
   'GET /v1/tables/{namespace}/{table}/snapshots': {
     id: 'listSnapshots',
     tag: 'history',

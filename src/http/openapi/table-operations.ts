@@ -110,6 +110,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       query('app', 'name of a producer that counts its batches; with epoch'),
       query('epoch', 'number of the batch, the last one plus 1', { type: 'string', pattern: '^[0-9]{1,19}$' }),
       query('epochs', 'sparse: any higher epoch may be the next', { enum: ['dense', 'sparse'], default: 'dense' }),
+      query('branch', 'branch to append to, without app and epoch', { type: 'string', default: 'main' }),
       CONTENT_ENCODING,
       IDEMPOTENCY_KEY,
       PREFER,
@@ -122,6 +123,8 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     },
     problems: {
       ...ROW_PROBLEMS,
+      400: [...ROW_PROBLEMS[400], 'bad-ref'],
+      404: ['unknown-ref'],
       409: ['table-changed', 'epoch-gap', 'epoch-behind', 'app-parked', 'app-retiring'],
       422: [...ROW_PROBLEMS[422], 'idempotency-conflict', 'epoch-conflict', 'too-many-apps', 'commit-refused'],
       429: ['busy'],

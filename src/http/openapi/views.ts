@@ -43,15 +43,16 @@ const Columns = describing<TableView['schema']>()(
 );
 
 const Snapshot = v.object({ snapshot_id: Id, sequence_number: Id, timestamp_ms: Millis, summary: Texts });
+const Partitions = v.object({
+  'spec-id': Count,
+  fields: v.array(v.object({ name: v.string(), transform: v.string() })),
+});
 const tableEntries = {
   location: v.string(),
   table_uuid: v.string(),
   version: Count,
   schema: Columns,
-  partition_spec: v.object({
-    'spec-id': Count,
-    fields: v.array(v.object({ name: v.string(), transform: v.string() })),
-  }),
+  partition_spec: Partitions,
   sort_order: v.object({ 'order-id': Count, fields: v.array(v.object({ transform: v.string() })) }),
   properties: Texts,
   snapshot: v.nullable(Snapshot),
@@ -124,7 +125,12 @@ export const Flushed = v.object({
 });
 
 export const Receipt = describing<ReceiptView>()('Receipt', v.object(receiptEntries));
-export const Accepted = v.object({ ...receiptEntries, duplicate: v.optional(v.literal(true)), ...countEntries });
+export const Accepted = v.object({
+  ...receiptEntries,
+  branch: v.optional(v.string()),
+  duplicate: v.optional(v.literal(true)),
+  ...countEntries,
+});
 export const AcceptedOrEmpty = v.union([Accepted, v.object({ state: v.literal('empty'), ...countEntries })]);
 
 export const App = describing<AppView>()(
@@ -143,6 +149,7 @@ export const App = describing<AppView>()(
 export const Properties = describing<PropertiesView>()('Properties', v.object({ version: Count, properties: Texts }));
 export const ChangedProperties = v.object({ ...changedEntries, properties: Texts });
 export const ChangedSchema = v.object({ ...changedEntries, schema: Columns, warnings: v.array(v.string()) });
+export const ChangedSpec = v.object({ ...changedEntries, partition_spec: Partitions, warnings: v.array(v.string()) });
 export const Changed = describing<ChangedView>()('Changed', v.object(changedEntries));
 export const RolledBack = v.object({ ...changedEntries, snapshot: v.nullable(Snapshot) });
 
