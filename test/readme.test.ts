@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  BATCH_COLUMN_BYTES_MAX,
+  BATCH_MEMORY_MS,
+  BATCH_PARTITIONS_MAX,
+  BODY_BYTES_MAX,
+  BUFFER_BYTES_MAX,
+  BUFFER_FRAMES_MAX,
+  FLUSH_BYTES_DEFAULT,
+  FLUSH_INTERVAL_DEFAULT_MS,
+  FLUSH_INTERVAL_MIN_MS,
+  FLUSH_ROWS_MAX,
+  LINE_BYTES_MAX,
+  NEW_COLUMNS_MAX,
+  POINT_TABLES_MAX,
+  TOKENS_MAX,
+  WAIT_MAX_MS,
+  WAITERS_MAX,
+  ZSTD_FRAMES_MAX,
+} from '../src/core/base/limits.ts';
+import { epochUnitKey, SETTINGS } from '../src/core/table/properties.ts';
+
+/** What the README says of properties and limits is what the code has. Routes are held against it with their document. */
+const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+const contract = readFileSync(join(import.meta.dirname, '../docs/timelake-contract.md'), 'utf8');
+
+/** Cells of the table whose first row begins with `head`, by the first cell. */
+function table(head: string): Map<string, string[]> {
+  const lines = readme.split('\n');
+  const from = lines.findIndex((line) => line.startsWith(`| ${head} |`));
+  const to = lines.findIndex((line, i) => i > from && !line.startsWith('|'));
+  const rows = lines.slice(from + 2, to).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  return new Map(rows.map(([first, ...rest]) => [first, rest]));
+}
+
+const count = (value: number): string => value.toLocaleString('en');
+const mib = (bytes: number): string => `${bytes / 1024 / 1024} MiB`;
+const seconds = (ms: number): string => `${ms / 1000} s`;
+
+describe('readme', () => {
+  test('properties: all of the service, no others, with their defaults', () => {
+    const rows = table('property');
+    const told = [...rows.keys()].flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, key]) => key));
+    const known = [...SETTINGS.keys()].filter((key) => key.startsWith('sluice.'));
+    expect(told.sort()).toEqual([...known, epochUnitKey('<column>'), 'timelake.*'].sort());
+    const interval = rows.get('`sluice.flush-interval`')?.join(' ');
+    expect(interval).toContain(`\`${FLUSH_INTERVAL_MIN_MS / 1000}s\` to \`1h\``);
+    expect(interval).toContain(`\`${FLUSH_INTERVAL_DEFAULT_MS / 1000}s\``);
+    expect(rows.get('`sluice.flush-rows`, `sluice.flush-bytes`')?.[1]).toBe(
+      `${count(FLUSH_ROWS_MAX)}; ${mib(FLUSH_BYTES_DEFAULT)}`,
+    );
+  });
+
+  test('properties: those of the engine are in its contract', () => {
+    const missing = [...SETTINGS.keys()].filter((key) => key.startsWith('timelake.') && !contract.includes(key));
+    expect(missing).toEqual([]);
+  });
+
+  test('limits: each figure is that of the code', () => {
+    const expected: Record<string, readonly string[]> = {
+      'body of one request, inflated': [mib(BODY_BYTES_MAX), `${count(FLUSH_ROWS_MAX)} rows`],
+      'a batch as typed columns, texts spelled out': [mib(BATCH_COLUMN_BYTES_MAX)],
+      'one row': [mib(LINE_BYTES_MAX)],
+      'compressed body': [`${count(ZSTD_FRAMES_MAX)} frames of zstd`],
+      'measurements of one write of points': [count(POINT_TABLES_MAX)],
+      'tokens of one variable': [count(TOKENS_MAX)],
+      'columns that a batch may add': [count(NEW_COLUMNS_MAX)],
+      'partitions of one batch': [count(BATCH_PARTITIONS_MAX)],
+      'buffered rows of one table': [mib(BUFFER_BYTES_MAX), `${count(BUFFER_FRAMES_MAX)} batches`],
+      'callers waiting for a commit': [`${count(WAITERS_MAX)} a table`, `${seconds(WAIT_MAX_MS)} each`],
+      'memory of batch ids and receipts': [`${BATCH_MEMORY_MS / 86_400_000} days`],
+    };
+    const rows = table('what');
+    for (const [what, figures] of Object.entries(expected)) {
+      for (const figure of figures) expect(rows.get(what)?.[0], what).toContain(figure);
+    }
+    // A row that nobody holds against the code would be believed all the same.
+    expect([...rows.keys()].filter((what) => !(what in expected))).toEqual([]);
+  });
+});
