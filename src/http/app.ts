@@ -8,6 +8,7 @@ import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
 import { authenticate, needs } from './auth.ts';
 import { cors } from './cors.ts';
+import { postSample } from './infer/infer.ts';
 import { influxProblem, influxRoutes } from './influx.ts';
 import { documentOf } from './openapi/document.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
@@ -114,12 +115,16 @@ export function createApp<Bindings extends object>(
     return context.json(await context.var.ports.tables(after, Number(limit), visibleTo(context.var.caller.grant)));
   });
 
+  app.post('/v1/infer', needs('read'), postSample);
+
   app.route('/v1/tables/:namespace/:table', tableRoutes());
   app.route('/api/v2', influxRoutes());
 
   for (const path of ['/health', '/ping', '/openapi.json', '/v1/tables']) {
     app.all(path, (context) => methodNotAllowed(context.req.method, 'GET'));
   }
+
+  app.all('/v1/infer', (context) => methodNotAllowed(context.req.method, 'POST'));
 
   app.notFound((context) =>
     problemResponse(invalid('not-found', `nothing is at ${context.req.method} ${context.req.path}`)),

@@ -40,7 +40,7 @@ export async function readColumnBody(
   return { ...collect(columnBodyOf(format, whole), schema, options), ...facts };
 }
 
-function columnBodyOf(format: ColumnFormat, bytes: Uint8Array): ColumnBody {
+export function columnBodyOf(format: ColumnFormat, bytes: Uint8Array): ColumnBody {
   switch (format) {
     case 'arrow-stream':
       return readArrowStream(bytes, decompressZstd);
@@ -52,10 +52,11 @@ function columnBodyOf(format: ColumnFormat, bytes: Uint8Array): ColumnBody {
 }
 
 /** The inflated body, from the start of a buffer of its own: parts of it become typed arrays, which need their places. */
-async function readWhole(
+export async function readWhole(
   body: ReadableStream<Uint8Array> | null,
-  options: { contentEncoding: string | null; bytesMax: number; windowBytes?: number },
+  { bytesMax = BODY_BYTES_MAX, ...given }: { contentEncoding: string | null; bytesMax?: number; windowBytes?: number },
 ): Promise<{ whole: Uint8Array; facts: BodyFacts }> {
+  const options = { ...given, bytesMax };
   let buffer = new Uint8Array(BODY_WINDOW_BYTES);
   let end = 0;
   const facts = await readWindows(body, options, (window) => {

@@ -92,7 +92,7 @@ export async function readRows({
 type Format = TextFormat | ColumnFormat;
 type TextFormat = 'ndjson' | 'json' | 'csv' | 'tsv';
 
-function readerOf(format: TextFormat, sink: RowSink, schema: Schema, delimiter: string | null): RowReader {
+export function readerOf(format: TextFormat, sink: RowSink, schema: Schema, delimiter: string | null): RowReader {
   switch (format) {
     case 'ndjson':
       return ndjsonReader(sink, { digits: digitsOf(schema) });
@@ -125,12 +125,12 @@ const MEDIA_TYPES: ReadonlyMap<string, Format> = new Map([
 /** What `Content-Type` may say of a body of rows. */
 export const ROW_MEDIA_TYPES: readonly string[] = [...MEDIA_TYPES.keys()];
 
-function isColumnar(format: Format): format is ColumnFormat {
+export function isColumnar(format: Format): format is ColumnFormat {
   return format === 'arrow-stream' || format === 'arrow-file' || format === 'parquet';
 }
 
-/** The format that a `Content-Type` names. Nothing is guessed from the body. */
-function formatOf(contentType: string | null): Format {
+/** The format that a `Content-Type` names. Nothing is guessed from the body. Throws `invalid` `unsupported-media-type`. */
+export function formatOf(contentType: string | null): Format {
   const [name, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
   const format = MEDIA_TYPES.get(name);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);

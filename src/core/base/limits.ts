@@ -124,6 +124,10 @@ export const SCHEMA_FIELDS_MAX = 10_000;
 /** Columns that one batch may bring to its table. A few are a change of schema; hundreds are keys of a map taken for columns. */
 export const NEW_COLUMNS_MAX = 200;
 
+/** Rows of a sample that a definition is proposed for, and bytes of it that are read when it is text: more changes no choice. */
+export const INFER_ROWS_MAX = 10_000;
+export const INFER_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Types inside types. Parquet levels, our recursions and other readers' stacks stay small. */
 export const SCHEMA_DEPTH_MAX = 32;
 

@@ -28,6 +28,8 @@ export interface PointTable {
   exact: boolean;
   /** Give integers as a bigint, so that they are told from whole floats: columns may be made of them. */
   typed: boolean;
+  /** Gets the names of tags, where somebody is to know them. */
+  tags?: Set<string>;
   sink: RowSink;
   /** Set to true by a point that came without a time. */
   untimed: boolean;
@@ -264,6 +266,7 @@ class LineReader implements PointReader {
       this.at++;
       const name = this.nameAt(measurement);
       names++;
+      table.tags?.add(name);
       put(row, name, this.tagAt(name));
     }
     if (text.charCodeAt(this.at) !== SPACE) throw new Malformed('has no fields');

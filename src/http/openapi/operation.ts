@@ -59,6 +59,8 @@ export const ROW_PARAMETERS: readonly Parameter[] = [
   query('delimiter', 'of CSV: comma, semicolon, tab or pipe, or the character'),
 ];
 
+export const DELIMITER = ROW_PARAMETERS[1];
+
 export const CONTENT_ENCODING = header('Content-Encoding', 'compression of the body', {
   enum: [...CODINGS, 'identity'],
 });

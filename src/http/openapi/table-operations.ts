@@ -1,6 +1,7 @@
 import { Attachment, Definition } from '../definition.ts';
 import {
   CONTENT_ENCODING,
+  DELIMITER,
   IDEMPOTENCY_KEY,
   type Operation,
   PREFER,
@@ -59,6 +60,23 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     ],
     answers: { 200: { description: 'one page', content: views.Tables } },
     problems: { 400: ['malformed', 'bad-name'] },
+  },
+  'POST /v1/infer': {
+    id: 'inferDefinition',
+    tag: 'tables',
+    summary: 'Proposes a definition for a table that takes rows like those of a sample',
+    description: 'Points are taken as text/plain. Nothing is made or kept.',
+    parameters: [
+      DELIMITER,
+      query('precision', 'what times of points count', { enum: ['ns', 'us', 'ms', 's'], default: 'ns' }),
+      query('measurement', 'of points: the one to look at; the first when left out'),
+      CONTENT_ENCODING,
+    ],
+    body: { kind: 'rows' },
+    answers: {
+      200: { description: 'a definition that can be put as it is, and why it is so', content: views.Inferred },
+    },
+    problems: { ...ROW_PROBLEMS, 400: [...ROW_PROBLEMS[400], 'bad-column-name', 'bad-definition', 'bad-schema'] },
   },
   'PUT /v1/tables/{namespace}/{table}': {
     id: 'createTable',

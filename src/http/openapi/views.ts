@@ -9,6 +9,7 @@ import type {
   SnapshotsView,
 } from '../../object/admin-views.ts';
 import type { AppView, ReceiptView, StatusView, TableView } from '../../object/views.ts';
+import type { InferView } from '../infer/infer.ts';
 import type { ProblemBody } from '../problem.ts';
 import type { RowError } from '../rows.ts';
 
@@ -110,6 +111,25 @@ const refEntries = {
   max_ref_age_ms: v.optional(Count),
 };
 
+export const Inferred = describing<InferView>()(
+  'Inferred',
+  v.object({
+    definition: v.object({
+      schema: v.object({
+        type: v.literal('struct'),
+        fields: v.array(v.object({ name: v.string(), type: ColumnType, required: v.boolean() })),
+      }),
+      time_column: v.nullable(v.string()),
+      series_key: v.array(v.string()),
+      chunk: v.nullable(v.picklist(['day', 'month'])),
+      dedup: v.nullable(v.boolean()),
+      properties: Texts,
+    }),
+    sample: v.object({ format: v.string(), rows: Count, whole: v.boolean() }),
+    reasons: v.array(v.object({ choice: v.string(), because: v.string() })),
+    notes: v.array(v.string()),
+  }),
+);
 export const Health = v.object({ status: v.literal('ok') });
 export const Status = describing<StatusView>()('Status', v.object(statusEntries));
 export const Table = describing<TableView>()('Table', v.object(tableEntries));
