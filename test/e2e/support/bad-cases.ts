@@ -54,7 +54,7 @@ export const BAD_LINES: [what: string, line: string, type: string, field: string
   ['a 20-digit number in text', '{"id": 2, "s": 12345678901234567890}', 'wrong-type', 's', '12345678901234567890'],
   ['a number in a boolean', '{"id": 2, "flag": 1}', 'wrong-type', 'flag', '1'],
   ['an object in text', '{"id": 2, "s": {}}', 'wrong-type', 's', 'an object'],
-  ['text in a double', '{"id": 2, "x": "1.5"}', 'wrong-type', 'x', '"1.5"'],
+  ['text that is no number in a double', '{"id": 2, "x": "1,5"}', 'wrong-type', 'x', '"1,5"'],
   ['2^31 in an int', '{"id": 2, "n": 2147483648}', 'out-of-range', 'n', '2147483648'],
   ['-2^31 - 1 in an int', '{"id": 2, "n": -2147483649}', 'out-of-range', 'n', '-2147483649'],
   ['2^63 in a long', '{"id": 9223372036854775808}', 'out-of-range', 'id', '9223372036854775808'],
