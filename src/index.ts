@@ -3,7 +3,9 @@ import { LakeTables } from './lake/lake.ts';
 import { sweep } from './lake/sweep.ts';
 import { sha256 } from './platform/hash.ts';
 import { systemClock, systemRandom } from './platform/system.ts';
-import { type Env, originsOf, settingsOf, tokensOf } from './settings.ts';
+import { consume } from './queue/consumer.ts';
+import { rowsQueue } from './queue/rows-queue.ts';
+import { type Env, originsOf, queueSettingsOf, settingsOf, tokensOf } from './settings.ts';
 
 export { TableObject } from './object/table-object.ts';
 
@@ -12,12 +14,17 @@ const app = createApp<Env>((env) => {
   const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
   return {
     tokens: tokensOf(env, sha256),
-    // The stub's own type maps every value through the RPC rules, which the recursive schema type is too deep for.
-    object: (namespace, table) => env.TABLES.getByName(`${namespace}/${table}`) as unknown as TableCalls,
+    object: objectsOf(env),
     tables: (after, limit, visible) => tables.page(after, limit, visible),
+    queue: () => rowsQueue(env.ROWS, queueSettingsOf(env)),
     now: systemClock.now,
   };
 }, originsOf);
+
+/** The stub's own type maps every value through the RPC rules, which the recursive schema type is too deep for. */
+function objectsOf(env: Env) {
+  return (namespace: string, table: string) => env.TABLES.getByName(`${namespace}/${table}`) as unknown as TableCalls;
+}
 
 export default {
   fetch: app.fetch,
@@ -27,5 +34,16 @@ export default {
     const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
     const report = await sweep(tables, (namespace, table) => env.TABLES.getByName(`${namespace}/${table}`).wake());
     console.log(JSON.stringify({ event: 'sweep', ...report }));
+  },
+
+  async queue(batch, env) {
+    await consume(batch, {
+      settings: () => queueSettingsOf(env),
+      object: objectsOf(env),
+      deadLetters: env.DEAD_LETTERS,
+      now: systemClock.now,
+      draw: () => new DataView(systemRandom.bytes(4).buffer).getUint32(0),
+      log: (event) => console.log(JSON.stringify(event)),
+    });
   },
 } satisfies ExportedHandler<Env>;

@@ -1,3 +1,4 @@
+import { parseQueueSettings, type QueueSettings } from './core/access/queues.ts';
 import { parseTokens, type Token } from './core/access/tokens.ts';
 import { utf8 } from './core/base/bytes.ts';
 import type { Digest } from './core/base/codecs.ts';
@@ -9,12 +10,17 @@ import type { TableObject } from './object/table-object.ts';
 export interface Env {
   LAKE: R2Bucket;
   TABLES: DurableObjectNamespace<TableObject>;
+  /** Where `POST …/enqueue` puts rows. */
   ROWS: Queue;
+  /** Where the consumer puts messages that cannot be delivered. */
+  DEAD_LETTERS: Queue;
   LAKE_LOCATION: string;
   ACCESS: string;
   API_TOKEN?: string;
   API_TOKENS?: string;
   CORS_ORIGINS?: string;
+  QUEUE_TABLES?: string;
+  QUEUE_TABLE?: string;
 }
 
 /** One checked value made of the environment; everything tunable about where a deployment writes. */
@@ -68,4 +74,13 @@ export function originsOf(env: Env): string[] {
     }
   }
   return origins;
+}
+
+/**
+ * What queues may do. Apart from the rest: requests that have nothing to do with a queue do not fail for it.
+ *
+ * @throws invalid `bad-settings`
+ */
+export function queueSettingsOf(env: Env): QueueSettings {
+  return parseQueueSettings(env.QUEUE_TABLES ?? '', env.QUEUE_TABLE ?? '');
 }

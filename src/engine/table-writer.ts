@@ -1,14 +1,10 @@
 import { hex } from '../core/base/bytes.ts';
 import type { Compress } from '../core/base/codecs.ts';
 import { conflict, invalid, SluiceError, unavailable } from '../core/base/errors.ts';
-import { snapshotIdOf } from '../core/base/ids.ts';
 import {
-  BATCH_MEMORY_MS,
   BATCH_PARTITIONS_MAX,
   FLUSH_INTERVAL_MIN_MS,
   FLUSHES_PER_RUN_MAX,
-  PRUNE_INTERVAL_MS,
-  PRUNE_ROWS_MAX,
   RUN_ALARM_MS,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
@@ -23,9 +19,11 @@ import { refAt } from '../core/commit/plan-refs.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { StoreError } from '../store/store.ts';
-import { Admission } from './admission.ts';
+import { Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
+import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
+import { freshSnapshotId } from './identity.ts';
 import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
@@ -75,6 +73,7 @@ export class TableWriter {
   readonly proposals: Proposals;
   readonly #admission: Admission;
   readonly #runner: IntentRunner;
+  readonly #forgetting: Forgetting;
   readonly #pointer: Pointer;
   readonly #waiters = new Waiters();
   readonly #chores: Chore[] = [];
@@ -84,7 +83,6 @@ export class TableWriter {
   #timerMs: number | null = null;
   #loadFailures = 0;
   #retryLoadMs = 0;
-  #prunedMs = 0;
   #forced = false;
   #lastRunError: ErrorRecord | null = null;
 
@@ -99,6 +97,7 @@ export class TableWriter {
       ended: () => this.#arm(),
     });
     this.proposals = new Proposals(ports.ledger, group);
+    this.#forgetting = new Forgetting(ports);
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
         const { lastSequence, buffer } = ports.ledger.state();
@@ -118,19 +117,10 @@ export class TableWriter {
    * or schema, or not the columns that wait; rejected `idempotency-conflict`; unavailable `busy` when the buffer is full
    */
   async append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Accepted> {
-    const { ledger, clock } = this.#ports;
+    const { clock } = this.#ports;
     const base = await this.#liveWith(frame.branch ?? MAIN);
-    const uuid = base.metadata['table-uuid'];
-    if (uuid !== tableUuid) throw conflict('table-changed', 'table was replaced by another one');
-    if (!base.metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
-      throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
-    }
-    // What the ledger holds is for one table: the one it knows.
-    if (ledger.state().table?.uuid !== uuid) {
-      this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
-    }
-    this.proposals.take(frame, base.metadata);
-    const { sequence, duplicate } = await this.#admission.admit(frame);
+    this.#expect(base, tableUuid);
+    const { sequence, duplicate } = await this.#admit(frame, base);
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
       const waiting = this.#waiters.wait(sequence, clock.now(), clock.sleep(waitMs));
       this.#arm();
@@ -139,12 +129,48 @@ export class TableWriter {
     } else {
       this.#kick();
     }
-    return {
-      receipt: receiptId(ledger.state().ledgerId, sequence),
-      sequence,
-      duplicate,
-      state: this.#receipt(sequence),
-    };
+    return this.#accepted({ sequence, duplicate });
+  }
+
+  /**
+   * Takes batches that came together, each for itself: what stands in the way of one is no matter of the others. They are
+   * admitted in one turn, and so share one ledger row and one transaction.
+   *
+   * @throws as `append`, for what concerns the table; the outcomes tell what concerns a batch
+   */
+  async appendMany(frames: readonly NewFrame[], tableUuid: string): Promise<PromiseSettledResult<Accepted>[]> {
+    const base = await this.live();
+    this.#expect(base, tableUuid);
+    const outcomes = await Promise.allSettled(
+      frames.map(async (frame) => this.#accepted(await this.#admit(frame, base))),
+    );
+    this.#kick();
+    return outcomes;
+  }
+
+  /** Throws when the table is not the one that batches are for. Lets go of what the ledger holds for another one. */
+  #expect(base: IcebergBase, tableUuid: string): void {
+    const uuid = base.metadata['table-uuid'];
+    if (uuid !== tableUuid) throw conflict('table-changed', 'table was replaced by another one');
+    // What the ledger holds is for one table: the one it knows.
+    if (this.#ports.ledger.state().table?.uuid !== uuid) {
+      this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
+    }
+  }
+
+  /** In the turn in which the table was looked at: nothing comes between question and answer. */
+  #admit(frame: NewFrame, { metadata }: IcebergBase): Promise<Admitted> {
+    if (!metadata.schemas.some((schema) => schema['schema-id'] === frame.schemaId)) {
+      throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
+    }
+    this.proposals.take(frame, metadata);
+    return this.#admission.admit(frame);
+  }
+
+  #accepted({ sequence, duplicate }: Admitted): Accepted {
+    const { ledger } = this.#ports;
+    const receipt = receiptId(ledger.state().ledgerId, sequence);
+    return { receipt, sequence, duplicate, state: this.#receipt(sequence) };
   }
 
   /** The table with the branch: it may have been made since the table was read, so it is looked for again before a refusal. */
@@ -400,7 +426,7 @@ export class TableWriter {
         const choreMs = chore.dueMs();
         if (choreMs !== null && choreMs <= clock.now()) await chore.run();
       }
-      this.#prune();
+      this.#forgetting.run();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
       this.#forced = false;
@@ -430,7 +456,7 @@ export class TableWriter {
       form: isMain ? 1 : 2,
       operation: 'append',
       commitId: hex(random.bytes(16)),
-      snapshotId: this.#freshSnapshotId(base),
+      snapshotId: freshSnapshotId(random, base.metadata),
       timeMs: Math.max(clock.now(), state.lastTimeMs + 1),
       ledgerId: state.ledgerId,
       first: range.first,
@@ -447,27 +473,12 @@ export class TableWriter {
     return true;
   }
 
-  #freshSnapshotId(base: IcebergBase): bigint {
-    const taken = new Set(base.metadata.snapshots.map((snapshot) => snapshot['snapshot-id']));
-    for (;;) {
-      const id = snapshotIdOf(this.#ports.random.bytes(8));
-      if (!taken.has(id)) return id;
-    }
-  }
-
   #log(event: string, members: object): void {
     this.#ports.log({ event, table: this.#table.place.location, ...members });
   }
 
   #refusal(type: string, message: string): Settlement {
     return { outcome: 'refused', type, message, atMs: this.#ports.clock.now() };
-  }
-
-  #prune(): void {
-    const nowMs = this.#ports.clock.now();
-    if (nowMs - this.#prunedMs < PRUNE_INTERVAL_MS) return;
-    this.#prunedMs = nowMs;
-    this.#ports.ledger.prune(nowMs - BATCH_MEMORY_MS, PRUNE_ROWS_MAX);
   }
 
   /** What failed is tried again, later each time. */

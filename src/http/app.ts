@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { coversNamespace, coversTable, type Grant } from '../core/access/grant.ts';
 import type { Token } from '../core/access/tokens.ts';
 import { invalid } from '../core/base/errors.ts';
+import type { RowsMessage } from '../core/batch/message.ts';
 import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
@@ -19,6 +20,7 @@ export type TableCalls = Pick<
   TableObject,
   | 'ingest'
   | 'append'
+  | 'appendMany'
   | 'receipt'
   | 'create'
   | 'attach'
@@ -53,7 +55,17 @@ export interface AppPorts {
   /** The object of a table. */
   object(namespace: string, table: string): TableCalls;
   tables(after: string | null, limit: number, visible: Visible): Promise<TablePage>;
+  /** The queue of rows. Throws invalid `bad-settings`. */
+  queue(): RowsQueue;
   now(): number;
+}
+
+/** The queue that rows are put into, as the routes need it. */
+export interface RowsQueue {
+  /** True when the consumer takes messages for the table. */
+  allows(namespace: string, table: string): boolean;
+  /** Sends the messages and returns how many were not taken, and why; never throws. */
+  send(messages: readonly { message: RowsMessage; bytes: number }[]): Promise<{ missed: number; reason: unknown }>;
 }
 
 export type AppEnv = {

@@ -52,11 +52,16 @@ function withoutEmpty(columns: Columns, { schema }: IngestView): Columns {
   return { schema: { ...columns.schema, fields }, rows: columns.rows, columns: kept };
 }
 
+/** True for what may be the id of a batch. */
+export function isBatchId(text: string): boolean {
+  return text.length <= BATCH_ID_LENGTH_MAX && /^[\x20-\x7e]+$/.test(text);
+}
+
 /** `Idempotency-Key`, bare or as the quoted string of its draft standard. Throws invalid `malformed`. */
 export function batchIdOf(header: string | null): string | null {
   if (header === null) return null;
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
-  if (key === '' || key.length > BATCH_ID_LENGTH_MAX || !/^[\x20-\x7e]+$/.test(key)) {
+  if (!isBatchId(key)) {
     throw invalid('malformed', `idempotency-key is 1 to ${BATCH_ID_LENGTH_MAX} printable ASCII characters`);
   }
   return key;

@@ -65,6 +65,11 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'commit-refused': { title: 'The batch was refused when it was to be committed', status: 422 },
   'unknown-receipt': { title: 'The receipt is not known, or not any more', status: 404 },
   'too-many-partitions': { title: 'The rows of the batch lie in too many partitions', status: 422 },
+  'malformed-message': { title: 'The queue message is of none of the forms that are taken' },
+  'table-not-queued': { title: 'The table takes no rows from queues', status: 403 },
+  'queue-unavailable': {
+    title: 'The queue did not take all of the rows; send the request again under the key that is told',
+  },
   busy: { title: 'The buffer of the table is full; send the batch again later', status: 429 },
 
   // Tables and their definitions.

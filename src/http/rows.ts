@@ -8,6 +8,7 @@ import { type ColumnFormat, readColumnBody } from './column-body.ts';
 import { csvReader, delimiterOf } from './formats/csv.ts';
 import type { RowReader, RowSink } from './formats/format.ts';
 import { jsonReader } from './formats/json-array.ts';
+import type { Digits } from './formats/long-numbers.ts';
 import { ndjsonReader } from './formats/ndjson.ts';
 import { type Collected, rowBudget, rowCollector } from './row-collector.ts';
 
@@ -104,7 +105,8 @@ export function readerOf(format: TextFormat, sink: RowSink, schema: Schema, deli
   }
 }
 
-function digitsOf(schema: Schema): 'decimals' | 'integers' {
+/** Which numbers a double must not round on their way into the columns of a schema. */
+export function digitsOf(schema: Schema): Digits {
   return hasDecimals(schema.fields) ? 'decimals' : 'integers';
 }
 
@@ -124,6 +126,11 @@ const MEDIA_TYPES: ReadonlyMap<string, Format> = new Map([
 
 /** What `Content-Type` may say of a body of rows. */
 export const ROW_MEDIA_TYPES: readonly string[] = [...MEDIA_TYPES.keys()];
+
+/** Those of them that are JSON. */
+export const JSON_MEDIA_TYPES: readonly string[] = ROW_MEDIA_TYPES.filter((type) =>
+  ['ndjson', 'json'].includes(MEDIA_TYPES.get(type) ?? ''),
+);
 
 export function isColumnar(format: Format): format is ColumnFormat {
   return format === 'arrow-stream' || format === 'arrow-file' || format === 'parquet';

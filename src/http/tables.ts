@@ -4,6 +4,7 @@ import type { AppEnv } from './app.ts';
 import { appRoutes } from './apps.ts';
 import { needs } from './auth.ts';
 import { readAttachment, readDefinition } from './definition.ts';
+import { enqueueRows } from './enqueue.ts';
 import { forgetView, postRows } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
 import { objectOf, unwrap } from './table-context.ts';
@@ -48,6 +49,8 @@ export function tableRoutes(): Hono<AppEnv> {
 
   routes.post('/rows', needs('append'), (context) => postRows(context));
 
+  routes.post('/enqueue', needs('append'), (context) => enqueueRows(context));
+
   routes.route('/apps', appRoutes());
   routes.route('/', adminRoutes());
 
@@ -63,5 +66,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/attach': 'POST',
   '/flush': 'POST',
   '/rows': 'POST',
+  '/enqueue': 'POST',
   '/receipts/:id': 'GET',
 };

@@ -105,6 +105,22 @@ export class TableObject extends DurableObject<Env> {
     });
   }
 
+  /** Batches that came together, as from a queue: one ledger row, and an answer for each. */
+  appendMany(frames: NewFrame[], tableUuid: string): Promise<Answer<Answer<AppendView>[]>> {
+    return answer(async () => {
+      const outcomes = await this.#parts.writer.appendMany(frames, tableUuid);
+      return Promise.all(
+        outcomes.map((outcome) =>
+          answer(() => {
+            if (outcome.status === 'rejected') throw outcome.reason;
+            const { receipt, state, duplicate } = outcome.value;
+            return { ...receiptView(receipt, state), duplicate };
+          }),
+        ),
+      );
+    });
+  }
+
   app(app: string): Promise<Answer<AppView>> {
     return answer(async () => {
       await this.#parts.writer.check();

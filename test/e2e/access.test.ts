@@ -92,6 +92,7 @@ test('routes: another method at a known address is 405 with those it takes', asy
     ['PUT', '/rows', 'POST'],
     ['HEAD', '/rows', 'POST'],
     ['OPTIONS', '/rows', 'POST'],
+    ['GET', '/enqueue', 'POST'],
     ['GET', '/flush', 'POST'],
     ['GET', '/attach', 'POST'],
     ['POST', '/receipts/x', 'GET'],

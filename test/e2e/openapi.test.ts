@@ -77,6 +77,11 @@ test('openapi: every operation answers as the document says', async () => {
     rows(`${row(2, 2)}\n${row(2, 'x')}`, { prefer: 'wait=30' }),
   );
   await described(200, 'POST', `${TABLE}/rows`, '', { headers: JSON_TYPE, body: '[]' });
+  // Of no column of the table: it ends as a dead letter.
+  await described(202, 'POST', `${TABLE}/enqueue`, '', rows('{"nothing":1}'));
+  await described(200, 'POST', `${TABLE}/enqueue`, '', { headers: JSON_TYPE, body: '[]' });
+  await described(422, 'POST', `${TABLE}/enqueue`, '', rows('7'));
+  await described(415, 'POST', `${TABLE}/enqueue`, '', { headers: { 'content-type': 'text/csv' }, body: 'v' });
   await described(200, 'POST', `${TABLE}/flush`);
   await described(200, 'GET', `${TABLE}/receipts/{id}`);
   receipt = 'nobody-1';
@@ -102,6 +107,13 @@ test('openapi: every operation answers as the document says', async () => {
   await described(200, 'POST', `${TABLE}/upgrade`);
   await described(200, 'POST', `${TABLE}/schema`, '', json({ changes: [{ promote: 'v', type: 'long' }] }));
   await described(422, 'POST', `${TABLE}/schema`, '', json({ changes: [{ drop: 'time' }] }));
+  await described(
+    422,
+    'POST',
+    `${TABLE}/partition-spec`,
+    '',
+    json({ changes: [{ add: 'nothing', transform: 'identity' }] }),
+  );
   const snapshots = await described(200, 'GET', `${TABLE}/snapshots`, '?limit=1');
   const snapshot_id = String(snapshots.body['current_snapshot_id']);
   await described(404, 'GET', `${TABLE}/refs/{ref}`);

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
+import { BATCH_MEMORY_MS, PRUNE_INTERVAL_MS, PRUNE_ROWS_MAX } from '../../src/core/base/limits.ts';
+import type { NewFrame } from '../../src/core/batch/frame.ts';
 import {
   acknowledge,
   DAY,
@@ -198,6 +200,101 @@ describe('append: batch ids', () => {
     await service.drain();
     const summary: Record<string, string> = service.table.base?.metadata.snapshots.at(-1)?.summary ?? {};
     expect(summary['timelake.batch-id']).toBe('b-7');
+  });
+});
+
+describe('forgetting', () => {
+  test('forgetting: goes on with the next run while there is more than a pass takes, then rests for an hour', async () => {
+    const { ledger, service, world } = scenario;
+    const passes: number[] = [];
+    const left = [PRUNE_ROWS_MAX, PRUNE_ROWS_MAX, 7];
+    ledger.prune = (beforeMs) => {
+      passes.push(world.clock.now() - beforeMs);
+      return left.shift() ?? 0;
+    };
+    world.clock.advance(PRUNE_INTERVAL_MS);
+    for (let flush = 0; flush < 5; flush++) {
+      world.clock.advance(PRUNE_INTERVAL_MS / 100);
+      await acknowledge(scenario, [uniqueRow()]);
+      await service.drain();
+    }
+    expect(passes).toEqual([BATCH_MEMORY_MS, BATCH_MEMORY_MS, BATCH_MEMORY_MS]);
+    world.clock.advance(PRUNE_INTERVAL_MS);
+    await acknowledge(scenario, [uniqueRow()]);
+    await service.drain();
+    expect(passes).toHaveLength(4);
+  });
+});
+
+describe('append: batches that came together', () => {
+  /** Counts the steps by which the ledger takes batches. */
+  function acceptsOf(): number[] {
+    const accepts: number[] = [];
+    const { ledger } = scenario;
+    const accept = ledger.accept.bind(ledger);
+    ledger.accept = (frames, nowMs) => {
+      accepts.push(frames.length);
+      return accept(frames, nowMs);
+    };
+    return accepts;
+  }
+
+  async function appendMany(frames: NewFrame[]) {
+    const { service, world } = scenario;
+    const uuid = service.table.base?.metadata['table-uuid'] ?? '';
+    const outcomes = await world.clock.until(service.writer.appendMany(frames, uuid));
+    return outcomes.map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as { type: string }).type,
+    );
+  }
+
+  test('together: one ledger step, a receipt for each, and what stands in the way of one is no matter of the others', async () => {
+    const { service, ledger, world } = scenario;
+    await service.writer.check();
+    const rows = [uniqueRow(), uniqueRow(), uniqueRow()];
+    const frames = rows.map((row, n) => service.frame([row], `b-${n}`));
+    const accepts = acceptsOf();
+    const outcomes = await appendMany([
+      ...frames,
+      service.frame([rows[0]], 'b-0'),
+      service.frame([uniqueRow()], 'b-1'),
+      { ...service.frame([uniqueRow()], 'b-9'), schemaId: 99 },
+    ]);
+    expect(accepts).toEqual([3]);
+    expect(outcomes).toMatchObject([
+      { sequence: 1, duplicate: false, state: { state: 'buffered' } },
+      { sequence: 2, duplicate: false },
+      { sequence: 3, duplicate: false },
+      { sequence: 1, duplicate: true },
+      'idempotency-conflict',
+      'table-changed',
+    ]);
+    expect(ledger.state().buffer).toMatchObject({ frames: 3, rows: 3 });
+
+    await service.drain();
+    const again = await appendMany(frames);
+    expect(again).toMatchObject([1, 2, 3].map((sequence) => ({ sequence, duplicate: true })));
+    expect(again[0]).toMatchObject({ state: { state: 'committed' } });
+    expect(accepts).toEqual([3]);
+    expect(await tableRows(world)).toHaveLength(3);
+    await expectValid(world);
+  });
+
+  test('together: a full buffer takes those that fit and tells the others to come back', async () => {
+    const { service } = scenario;
+    service.store.faults.always('*', null, 'unreadable');
+    await service.writer.check();
+    const body = new Uint8Array(30 * 1024 * 1024);
+    const frames = [1, 2, 3].map((n) => ({ ...service.frame([uniqueRow()], `b-${n}`), body }));
+    expect(await appendMany(frames)).toMatchObject([{ sequence: 1 }, { sequence: 2 }, 'busy']);
+  });
+
+  test('together: for another table than the one that is there, nothing is taken', async () => {
+    const { service, world, ledger } = scenario;
+    await service.writer.check();
+    const appended = world.clock.until(service.writer.appendMany([service.frame([uniqueRow()], 'b')], 'another'));
+    await expect(appended).rejects.toMatchObject({ type: 'table-changed' });
+    expect(ledger.state().buffer.frames).toBe(0);
   });
 });
 

@@ -12,6 +12,7 @@ const OPEN = new Set(['GET /health', 'GET /ping', 'GET /openapi.json']);
 const APPENDS = new Set([
   'POST /api/v2/write',
   'POST /v1/tables/:namespace/:table/rows',
+  'POST /v1/tables/:namespace/:table/enqueue',
   'POST /v1/tables/:namespace/:table/flush',
 ]);
 
@@ -31,6 +32,7 @@ function portsOf(tokens: AppPorts['tokens']) {
       asked.push('lake');
       return { tables: [], unreadable: [], next: null };
     },
+    queue: () => ({ allows: () => true, send: async () => ({ missed: 0, reason: null }) }),
     now: () => nowMs,
   };
   return { ports, asked };

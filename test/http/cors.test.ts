@@ -10,6 +10,7 @@ function appWith(...origins: string[]) {
     tokens: [tokenFor('right')],
     object: () => Promise.reject(new Error('not asked')) as never,
     tables: async () => ({ tables: [], unreadable: [], next: null }),
+    queue: () => Promise.reject(new Error('not asked')) as never,
     now: () => 0,
   };
   return createApp(

@@ -52,12 +52,11 @@ class Tables {
         },
       } as unknown as TableCalls;
     };
-    return {
-      tokens: token === null ? null : [tokenFor(token, grant)],
-      object,
-      tables: () => Promise.reject(new Error('not asked')),
-      now: () => this.nowMs,
+    const notAsked = () => {
+      throw new Error('not asked');
     };
+    const tokens = token === null ? null : [tokenFor(token, grant)];
+    return { tokens, object, tables: notAsked, queue: notAsked, now: () => this.nowMs };
   }
 
   /** Later than the views of the test before are remembered. */

@@ -41,7 +41,7 @@ export function hasScope({ scopes }: Grant, scope: Scope): boolean {
 }
 
 /** True when the grant covers a table, whatever its name; whether there is one is not asked. */
-export function coversTable({ tables }: Grant, namespace: string, table: string): boolean {
+export function coversTable({ tables }: Pick<Grant, 'tables'>, namespace: string, table: string): boolean {
   return tables.some(
     (pattern) => pattern === '*' || pattern === `${namespace}/*` || pattern === `${namespace}/${table}`,
   );

@@ -167,8 +167,9 @@ export const WAITERS_MAX = 1_000;
 /** Memory of batch ids and receipts: past the longest retention of a queue (14 days). */
 export const BATCH_MEMORY_MS = 15 * 24 * 3600 * 1000;
 
-/** Rows forgotten in one pass, so that a pass stays short. */
-export const PRUNE_ROWS_MAX = 1_000;
+/** Rows forgotten in one pass, so that a pass stays short. A pass that finds more is followed by another in the next run: at
+ * a flush every ten seconds as many as 500 batches a second leave behind. */
+export const PRUNE_ROWS_MAX = 5_000;
 
 /** Time between two passes of forgetting. */
 export const PRUNE_INTERVAL_MS = 3600 * 1000;
@@ -357,3 +358,33 @@ export const POINT_TABLES_MAX = 100;
 
 /** Tokens of one configuration variable: each request is compared with all of them. The platform's 5 kB hold about thirty. */
 export const TOKENS_MAX = 100;
+
+/** One queue message, one send of several, and what the platform counts for a message besides its body (platform limits;
+ * its kilobyte is 1,000 bytes). */
+export const QUEUE_MESSAGE_BYTES_MAX = 128_000;
+export const QUEUE_SEND_BYTES_MAX = 256_000;
+export const QUEUE_SEND_MESSAGES_MAX = 100;
+export const QUEUE_MESSAGE_OVERHEAD_BYTES = 100;
+
+/** Bytes of the messages we make: two of them fill one send, and what a dead letter says besides its message still fits. */
+export const ENQUEUE_MESSAGE_BYTES = 120_000;
+
+/** Body of one request into the queue, inflated: 70 messages, which one invocation holds as text and sends in seconds. */
+export const ENQUEUE_BODY_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Delay before a message is delivered again: doubling, so that an object that restarts is met soon and an outage costs
+ * few deliveries. */
+export const QUEUE_RETRY = { baseMs: 2_000, capMs: 900_000 } as const;
+
+/** Deliveries of a message before it becomes a dead letter with its last reason: about a day, below the four days that a
+ * queue keeps messages by default, and one below the platform's own limit, whose hand-over tells no reason. */
+export const QUEUE_DELIVERIES_MAX = 100;
+
+/** Looks at the table within one delivery before a message is called unfit: what an isolate remembers of it may be old. */
+export const QUEUE_LOOKS_MAX = 2;
+
+/** Bad rows told in a dead letter; the rest are counted. The letter must fit a message beside the message it is about. */
+export const DEAD_LETTER_ERRORS_MAX = 5;
+
+/** Tables and queues that the configuration names for the consumer. */
+export const QUEUE_SETTINGS_MAX = 1_000;

@@ -1,14 +1,22 @@
 import type { RowFaultType } from '../../core/columns/fault.ts';
+import type { Digits } from './long-numbers.ts';
 
 /** Takes what a format finds in a body. A call may throw to end the reading. */
 export interface RowSink {
   /**
    * One row, as `JSON.parse` gives it (numbers may be marked text, see `NUMBER_MARK`). `line` counts from 1: the line of
-   * the body, or the element of an array.
+   * the body, or the element of an array. `bytes`: the row as it was sent, from readers of JSON that are asked for it; a
+   * view of the window.
    */
-  row(row: unknown, line: number): void;
+  row(row: unknown, line: number, bytes?: Uint8Array): void;
   /** A line that is no row. `text` is its beginning, as far as it can be shown; `field` the column at fault, if it is one. */
   fault(line: number, type: RowFaultType, message: string, text?: string, field?: string): void;
+}
+
+export interface JsonOptions {
+  digits: Digits;
+  /** Rows are read one by one, a fifth slower, and given with their bytes. */
+  withBytes?: boolean;
 }
 
 /**

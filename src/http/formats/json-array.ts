@@ -1,7 +1,7 @@
 import { textOf } from '../../core/base/bytes.ts';
 import { invalid, type SluiceError } from '../../core/base/errors.ts';
 import { LINE_BYTES_MAX } from '../../core/base/limits.ts';
-import type { RowReader, RowSink } from './format.ts';
+import type { JsonOptions, RowReader, RowSink } from './format.ts';
 import { emptyBody, type JsonFault, lineTooLong, parseText, skipSpace } from './json-text.ts';
 import { type Digits, endOfString, markLongNumbers } from './long-numbers.ts';
 
@@ -19,7 +19,7 @@ const CUT_TRIES_MAX = 4;
  * `application/json`: an array of objects, or a single object, which is one row. Anything behind the value is refused,
  * and an array must be whole: a body is taken all or not at all.
  */
-export function jsonReader(sink: RowSink, options: { digits: Digits }): RowReader {
+export function jsonReader(sink: RowSink, options: JsonOptions): RowReader {
   let reader: RowReader | null = null;
   let before = 0;
   return {
@@ -32,7 +32,7 @@ export function jsonReader(sink: RowSink, options: { digits: Digits }): RowReade
         return at;
       }
       if (bytes[at] === OPEN) reader = objectReader(sink, options.digits);
-      else if (bytes[at] === OPEN_LIST) reader = arrayReader(sink, options.digits, before + at + 1);
+      else if (bytes[at] === OPEN_LIST) reader = arrayReader(sink, options, before + at + 1);
       else
         throw invalid(
           'malformed-body',
@@ -52,7 +52,7 @@ function objectReader(sink: RowSink, digits: Digits): RowReader {
       if (!last) return 0;
       const parsed = parseText(bytes, digits);
       if (!parsed.ok) throw malformedBody(parsed.fault, 'body', {});
-      sink.row(parsed.value, 1);
+      sink.row(parsed.value, 1, bytes);
       return bytes.length;
     },
   };
@@ -62,12 +62,12 @@ function objectReader(sink: RowSink, digits: Digits): RowReader {
 type Place = 'first' | 'element' | 'separator' | 'end';
 
 /** The inside of an array. `offset`: bytes of the body before it. */
-function arrayReader(sink: RowSink, digits: Digits, offset: number): RowReader {
+function arrayReader(sink: RowSink, { digits, withBytes = false }: JsonOptions, offset: number): RowReader {
   let place: Place = 'first';
   let elements = 0;
   let consumed = offset;
   /** Cutting failed once: elements are nested or broken, and it would fail again. */
-  let oneByOne = false;
+  let oneByOne = withBytes;
 
   function give(values: unknown[]): void {
     for (const value of values) sink.row(value, ++elements);
@@ -97,7 +97,7 @@ function arrayReader(sink: RowSink, digits: Digits, offset: number): RowReader {
     const place = `element ${line} at byte ${consumed + at + 1} of the body`;
     const parsed = parseText(bytes.subarray(at, end), digits);
     if (!parsed.ok) throw malformedBody(parsed.fault, place, { line });
-    give([parsed.value]);
+    sink.row(parsed.value, ++elements, bytes.subarray(at, end));
     return end;
   }
 

@@ -1,6 +1,6 @@
 import { textOf } from '../../core/base/bytes.ts';
 import { LINE_BYTES_MAX } from '../../core/base/limits.ts';
-import type { RowReader, RowSink } from './format.ts';
+import type { JsonOptions, RowReader, RowSink } from './format.ts';
 import { emptyBody, isSpace, lineTooLong, parseText } from './json-text.ts';
 import { type Digits, markLongNumbers } from './long-numbers.ts';
 
@@ -12,14 +12,14 @@ const CLOSE = 0x7d;
  * Newline-delimited JSON: one object a line, LF or CRLF, blank lines skipped, the last line with or without its end.
  * Of a name that stands twice in an object the last one counts, as everywhere in JavaScript.
  */
-export function ndjsonReader(sink: RowSink, { digits }: { digits: Digits }): RowReader {
+export function ndjsonReader(sink: RowSink, { digits, withBytes = false }: JsonOptions): RowReader {
   /** Lines ended so far. */
   let lines = 0;
   let rows = 0;
 
   /** Takes the whole lines in `bytes`, which end with a newline or with the body. */
   function takeLines(bytes: Uint8Array): void {
-    const values = parseTogether(bytes, digits);
+    const values = withBytes ? null : parseTogether(bytes, digits);
     if (values !== null) {
       for (const value of values) sink.row(value, ++lines);
       rows += values.length;
@@ -43,7 +43,7 @@ export function ndjsonReader(sink: RowSink, { digits }: { digits: Digits }): Row
       at = newline < 0 ? end : end + 1;
       rows++;
       const parsed = parseText(line, digits);
-      if (parsed.ok) sink.row(parsed.value, lines);
+      if (parsed.ok) sink.row(parsed.value, lines, line);
       else sink.fault(lines, parsed.fault.type, `line ${parsed.fault.message}`, parsed.fault.text);
     }
   }

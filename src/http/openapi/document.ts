@@ -128,7 +128,8 @@ function bodyObject(body: Body, schemas: Components): JsonSchema {
     case 'rows': {
       const row = { type: 'object' };
       const rows = { anyOf: [{ type: 'array', items: row }, row] };
-      const contents = ROW_MEDIA_TYPES.map((type) => [type, type === 'application/json' ? { schema: rows } : {}]);
+      const types = body.types ?? ROW_MEDIA_TYPES;
+      const contents = types.map((type) => [type, type === 'application/json' ? { schema: rows } : {}]);
       return { required: true, content: Object.fromEntries(contents) };
     }
     case 'points':
@@ -144,8 +145,8 @@ function answerObject({ description, content }: Answer, schemas: Components): Js
 
 /** Problems of a kind of route. */
 const GUARDED = { 401: ['unauthorized'], 403: ['forbidden'], 500: ['internal', 'bad-settings'] };
+const NAMED = { 400: ['bad-name', 'malformed'] };
 const OF_TABLE = {
-  400: ['bad-name', 'malformed'],
   404: ['unknown-table', 'not-attached'],
   503: ['object-unavailable', 'store-unavailable', 'table-unreadable'],
 };
@@ -157,7 +158,8 @@ export function problemsOf({ path, scope }: Registered, operation: Operation): M
   const isOfTable = path.includes('{table}');
   const sets = [
     ...(scope === null ? [] : [GUARDED]),
-    ...(isOfTable ? [OF_TABLE] : []),
+    ...(isOfTable ? [NAMED] : []),
+    ...(isOfTable && operation.unasked !== true ? [OF_TABLE] : []),
     ...(operation.body?.kind === 'json' ? [JSON_BODY] : []),
     operation.problems ?? {},
   ];

@@ -14,6 +14,8 @@ export interface Operation {
   body?: Body;
   /** Answers that are no problems, by status; null: without a body. */
   answers: Readonly<Record<number, Answer>>;
+  /** Is about a table by its name alone: no object and no store is asked. */
+  unasked?: true;
   /** Slugs of problems that are its own, by status. Those of its kind of route come besides. */
   problems?: Readonly<Record<number, readonly string[]>>;
 }
@@ -26,8 +28,8 @@ export interface Answer {
 
 export type Body =
   | { kind: 'json'; schema: v.GenericSchema; required: boolean }
-  /** Rows in one of the formats. */
-  | { kind: 'rows' }
+  /** Rows in one of the formats; `types` when not in all of them. */
+  | { kind: 'rows'; types?: readonly string[] }
   | { kind: 'points' };
 
 export interface Parameter {

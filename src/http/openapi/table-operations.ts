@@ -1,4 +1,5 @@
 import { Attachment, Definition } from '../definition.ts';
+import { JSON_MEDIA_TYPES } from '../rows.ts';
 import {
   CONTENT_ENCODING,
   DELIMITER,
@@ -146,6 +147,27 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       409: ['table-changed', 'epoch-gap', 'epoch-behind', 'app-parked', 'app-retiring'],
       422: [...ROW_PROBLEMS[422], 'idempotency-conflict', 'epoch-conflict', 'too-many-apps', 'commit-refused'],
       429: ['busy'],
+    },
+  },
+  'POST /v1/tables/{namespace}/{table}/enqueue': {
+    id: 'enqueueRows',
+    tag: 'rows',
+    summary: 'Puts the rows of the body, NDJSON or JSON, into the queue',
+    description: 'Neither the table nor its object is asked; rows that do not fit the table become dead letters.',
+    parameters: [CONTENT_ENCODING, IDEMPOTENCY_KEY],
+    body: { kind: 'rows', types: JSON_MEDIA_TYPES },
+    unasked: true,
+    answers: {
+      202: { description: 'in the queue durably', content: views.Queued },
+      200: { description: 'without rows', content: views.NoneQueued },
+    },
+    problems: {
+      ...ROW_PROBLEMS,
+      403: ['table-not-queued'],
+      413: ['body-too-large', 'line-too-long', 'too-many-rows'],
+      415: ['unsupported-media-type', 'unsupported-encoding'],
+      422: ['invalid-rows'],
+      503: ['queue-unavailable'],
     },
   },
   'POST /v1/tables/{namespace}/{table}/flush': {

@@ -152,6 +152,13 @@ export const Accepted = v.object({
   ...countEntries,
 });
 export const AcceptedOrEmpty = v.union([Accepted, v.object({ state: v.literal('empty'), ...countEntries })]);
+export const Queued = v.object({
+  state: v.literal('queued'),
+  rows: Count,
+  messages: Count,
+  batch_ids: v.array(v.string()),
+});
+export const NoneQueued = v.object({ state: v.literal('empty'), rows: Count });
 
 export const App = describing<AppView>()(
   'App',

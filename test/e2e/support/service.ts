@@ -31,6 +31,8 @@ export interface WorkerOptions {
   entry?: string;
   /** Over `VARS` and those of `wrangler.toml`. */
   vars?: Record<string, string>;
+  /** Changes the configuration made of `wrangler.toml`. */
+  config?: (toml: string) => string;
 }
 
 export interface RunningService {
@@ -54,9 +56,9 @@ export async function startService(...workers: WorkerOptions[]): Promise<Running
   const folder = mkdtempSync(join(tmpdir(), 'sluice-e2e-'));
   const options = workers.length === 0 ? [{}] : workers;
   const server = createTestHarness({
-    workers: options.map(({ name = 'sluice', entry = ENTRY, vars = {} }) => {
+    workers: options.map(({ name = 'sluice', entry = ENTRY, vars = {}, config = (toml) => toml }) => {
       const configPath = join(folder, `${name}.toml`);
-      writeFileSync(configPath, configFor(name, entry));
+      writeFileSync(configPath, config(configFor(name, entry)));
       return { configPath, vars: { ...VARS, ...vars } };
     }),
   });
@@ -96,12 +98,14 @@ export function quietRuntime(): void {
   process.env['X_LOCAL_OBSERVABILITY'] ??= 'false';
 }
 
-/** `wrangler.toml` with another name and main module; the rest stays as deployed. */
+/** `wrangler.toml` with another name and main module, and queues of that name, for one has one consumer; the rest stays as deployed. */
 export function configFor(name: string, entry: string): string {
   const text = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8');
   const changed = text
     .replace(/^name = .*$/m, `name = ${JSON.stringify(name)}`)
-    .replace(/^main = .*$/m, `main = ${JSON.stringify(join(ROOT, entry))}`);
+    .replace(/^main = .*$/m, `main = ${JSON.stringify(join(ROOT, entry))}`)
+    .replaceAll('"sluice-rows"', `"${name}-rows"`)
+    .replaceAll('"sluice-dead-letters"', `"${name}-dead-letters"`);
   if (!changed.includes(join(ROOT, entry))) throw new Error('wrangler.toml names no main module');
   return changed;
 }
