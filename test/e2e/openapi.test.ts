@@ -53,6 +53,7 @@ test('openapi: every operation answers as the document says', async () => {
   await described(204, 'GET', '/ping');
   await described(200, 'GET', '/openapi.json');
   await described(404, 'GET', TABLE);
+  await described(200, 'POST', '/v1/infer', '', rows('{"time":"2026-01-01T00:00:00Z","v":1}'));
   await described(400, 'PUT', TABLE, '', json({ schema: {} }));
   await described(201, 'PUT', TABLE, '', json(definition));
   await described(200, 'PUT', TABLE, '', json(definition));

@@ -13,7 +13,13 @@ const POINTS = 'text/plain';
 
 async function ask(body: string | Uint8Array, type = NDJSON, query = '', headers: Record<string, string> = {}) {
   const unasked = () => Promise.reject(new Error('not asked'));
-  const app = createApp(() => ({ tokens: null, object: unasked as never, tables: unasked, queue: unasked as never, now: () => 0 }));
+  const app = createApp(() => ({
+    tokens: null,
+    object: unasked as never,
+    tables: unasked,
+    queue: unasked as never,
+    now: () => 0,
+  }));
   const stream = streamOf(typeof body === 'string' ? bytesOf(body) : body);
   const init = { method: 'POST', headers: { 'content-type': type, ...headers }, body: stream, duplex: 'half' };
   const response = await app.request(`/v1/infer${query}`, init);
