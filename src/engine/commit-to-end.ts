@@ -56,16 +56,19 @@ export async function commitToEnd(
   throw unknown('commit-unknown', 'the write may have happened; ask for the table before repeating it');
 }
 
-/** Commits of administrators to a table that is there and served. */
+/** Commits of administrators, or of the writer's own chores, to a table that is there and served. */
 export class AdminCommits {
   readonly #ports: TablePorts & { ledger: Ledger };
   readonly #table: OpenTable;
   readonly #writer: TableWriter;
+  readonly #isInRun: boolean;
 
-  constructor(ports: TablePorts & { ledger: Ledger }, table: OpenTable, writer: TableWriter) {
+  /** `isInRun`: for a chore, which is part of a run of the writer and cannot wait for its end. */
+  constructor(ports: TablePorts & { ledger: Ledger }, table: OpenTable, writer: TableWriter, isInRun = false) {
     this.#ports = ports;
     this.#table = table;
     this.#writer = writer;
+    this.#isInRun = isInRun;
   }
 
   /**
@@ -92,8 +95,10 @@ export class AdminCommits {
       ledger.know({ uuid: known.uuid, version: base.version });
     }
     // The pointer follows; when it cannot now, the writer's next run moves it.
-    await this.#writer.run();
-    await this.#writer.pointed();
+    if (!this.#isInRun) {
+      await this.#writer.run();
+      await this.#writer.pointed();
+    }
     return { ...result, base };
   }
 }

@@ -426,6 +426,7 @@ export class TableWriter {
         const choreMs = chore.dueMs();
         if (choreMs !== null && choreMs <= clock.now()) await chore.run();
       }
+      this.#pointer.move(); // to what a chore made
       this.#forgetting.run();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.

@@ -321,6 +321,7 @@ export class TableObject extends DurableObject<Env> {
   #status(): StatusView {
     const state = this.#parts.ledger.state();
     const { buffer, intent } = state;
+    const expiry = this.#parts.expiry.state;
     return {
       ledger_id: state.ledgerId,
       last_sequence: state.lastSequence,
@@ -346,6 +347,7 @@ export class TableObject extends DurableObject<Env> {
       last_error: state.lastError,
       hinted_version: state.hintedVersion,
       doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
+      expiry: { due_ms: expiry.dueMs, failures: expiry.failures, last_error: expiry.lastError },
       incarnation: {
         started_ms: this.#parts.startedMs,
         found: this.#parts.found,

@@ -6,6 +6,7 @@ import { AdminCommits } from '../engine/commit-to-end.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
 import { OpenTable } from '../engine/open-table.ts';
+import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
 import { TableChanges } from '../engine/table-changes.ts';
 import { TableFiles } from '../engine/table-files.ts';
@@ -29,6 +30,7 @@ export class TableParts {
   readonly changes: TableChanges;
   readonly files: TableFiles;
   readonly expirer: Expirer;
+  readonly expiry: ScheduledExpiry;
   readonly schedule: Schedule;
   readonly store: MeteredStore;
   readonly marks = new CountedMarks();
@@ -64,6 +66,9 @@ export class TableParts {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
+    this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
+    this.writer.alongside(this.expiry);
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

@@ -54,6 +54,8 @@ export interface StatusView {
   hinted_version: number;
   /** Files queued for deletion after an expiry, and when the first may go. */
   doomed: { keys: number; due_ms: number | null };
+  /** When snapshots expire next by the table's properties, null: none do; and what kept the last try from it. */
+  expiry: { due_ms: number | null; failures: number; last_error: ErrorRecord | null };
   incarnation: {
     started_ms: number;
     /** What this incarnation found when it began. */

@@ -11,6 +11,9 @@ const PREFIX = `${WAREHOUSE}/admin/t`;
 let service: RunningService;
 const ids: string[] = [];
 
+type StatusBody = {
+  status: { doomed: { keys: number; due_ms: number }; expiry: { due_ms: number | null; failures: number } };
+};
 type Report = { changed: boolean; version: number } & Record<string, unknown>;
 
 async function call<T = Report>(method: string, path: string, body?: unknown): Promise<Answered<T>> {
@@ -180,10 +183,13 @@ describe('files', () => {
     const dry = await call('POST', '/expire', { dry_run: true });
     expect(dry.body).toMatchObject({ changed: false, dry_run: true, retained_snapshots: 2 });
     expect((dry.body['snapshots'] as string[]).length).toBeGreaterThan(2);
+    const expiry = async () => (await ask<StatusBody>(service.send, 'GET', PATH)).body.status.expiry;
+    expect(await expiry()).toMatchObject({ due_ms: expect.any(Number), failures: 0, last_error: null });
     const done = await call('POST', '/expire');
+    expect(await expiry()).toMatchObject({ due_ms: null });
     expect(done.body).toMatchObject({ changed: true, snapshots: dry.body['snapshots'], files: dry.body['files'] });
     expect(await values()).toEqual([3, 4, 9]);
-    const status = await ask<{ status: { doomed: { keys: number; due_ms: number } } }>(service.send, 'GET', PATH);
+    const status = await ask<StatusBody>(service.send, 'GET', PATH);
     expect(status.body.status.doomed).toEqual({ keys: done.body['files'], due_ms: done.body['erase_ms'] });
     expect((await call('POST', '/expire', {})).body).toMatchObject({ changed: false, snapshots: [] });
   });

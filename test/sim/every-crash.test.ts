@@ -87,6 +87,15 @@ const CASES: Case[] = [
     },
   },
   { name: 'expire', run: ({ expirer }) => expirer.expire(false) },
+  {
+    name: 'scheduled expiry',
+    run: async (service, { world }) => {
+      service.expireBySchedule();
+      await service.writer.check();
+      world.clock.advance(60 * 60_000);
+      await service.writer.run();
+    },
+  },
   { name: 'properties', run: ({ changes }) => changes.properties({ owner: 'a' }, []) },
   {
     name: 'schema',

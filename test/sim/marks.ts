@@ -18,6 +18,7 @@ export const MARKS: readonly SimMark[] = [
   'app-parked',
   'replayed-after-rollback',
   'recreated-by-engine',
+  'expired-by-schedule',
   'branch-appended',
   'branch-refused',
 ];

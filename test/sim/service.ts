@@ -11,6 +11,7 @@ import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
+import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
@@ -90,6 +91,9 @@ export class Service {
   readonly changes: TableChanges;
   readonly files: TableFiles;
   readonly expirer: Expirer;
+  /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
+  expiry: ScheduledExpiry | null = null;
+  readonly #schedule: () => ScheduledExpiry;
   readonly marks = new Map<Mark, number>();
   readonly #clock: VirtualClock;
   /** What the operator would have read. */
@@ -123,6 +127,14 @@ export class Service {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
+    this.#schedule = () => new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
+  }
+
+  /** Snapshots expire as the table says, from here on. */
+  expireBySchedule(): void {
+    this.expiry = this.#schedule();
+    this.writer.alongside(this.expiry);
   }
 
   count(mark: Mark): number {

@@ -6,6 +6,7 @@ import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Clock, Ledger, Mark } from '../../src/engine/ports.ts';
+import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
@@ -81,6 +82,7 @@ export class Incarnation implements Owner {
       ...(options.newBuild ? { compress: otherCompress } : {}),
       log: (event: LogEvent) => {
         this.events.push(event);
+        if (event.event === 'expired' && event['changed'] === true) this.#world.hit('expired-by-schedule', this);
         this.#world.scheduler.note(`${this.name} says ${JSON.stringify(event)}`);
       },
       arm: (dueMs: number | null) => {
@@ -103,6 +105,10 @@ export class Incarnation implements Owner {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    if (world.swarm.expirySchedule === null) return;
+    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
+    const expirer = new Expirer(ports, this.table, inRun, eraser);
+    this.writer.alongside(new ScheduledExpiry(ports, this.table, expirer, world.swarm.expirySchedule));
   }
 
   /** As every operation of the product ends: the pointer is to follow. */

@@ -92,6 +92,21 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     swarm: { branchMs: 300, producers: 2, second: true, restoreMs: 6_000, flushSeconds: 2 },
   },
   {
+    name: 'snapshots expire by schedule beside everything else',
+    marks: ['rebased-over-expire', 'expired-by-schedule'],
+    seeds: [1, 2],
+    swarm: {
+      steps: 1_200,
+      producers: 3,
+      second: true,
+      thinkMs: 300,
+      latencyMs: 60,
+      crashMs: 8_000,
+      expirySchedule: { batch: 2, lateMs: 1_000 },
+      engine: { ...calm().engine, appendMs: 800 },
+    },
+  },
+  {
     name: 'producers with damaged batches',
     marks: ['app-parked', 'batch-left-out'],
     seeds: [1, 2],

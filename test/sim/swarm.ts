@@ -1,3 +1,4 @@
+import type { ExpiryPace } from '../../src/core/maintain/expiry-due.ts';
 import type { FaultRates } from './faults.ts';
 import { Rng } from './rng.ts';
 
@@ -37,6 +38,8 @@ export interface Swarm {
   dropMs: number;
   /** Between batches for the branch. */
   branchMs: number;
+  /** The pace of expiries that nobody asks for; null: there are none. */
+  expirySchedule: ExpiryPace | null;
   /** What is asked of the service beside appends. */
   maintain: {
     compactMs: number;
@@ -76,6 +79,7 @@ export function calm(): Swarm {
     answerLost: 0,
     dropMs: 0,
     branchMs: 0,
+    expirySchedule: null,
     maintain: {
       compactMs: 0,
       deleteMs: 0,
@@ -163,5 +167,6 @@ export function swarmOf(seed: number): Swarm {
   // Of its own stream, so that it changes no other weight of a seed.
   const beside = new Rng(seed, 'swarm beside');
   if (beside.chance(0.3)) swarm.branchMs = beside.between(200, 3_000);
+  if (beside.chance(0.4)) swarm.expirySchedule = { batch: beside.between(1, 5), lateMs: beside.between(500, 10_000) };
   return swarm;
 }

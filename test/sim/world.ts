@@ -42,6 +42,7 @@ export type SimMark =
   | 'reopened-own-found'
   | 'replayed-after-rollback'
   | 'recreated-by-engine'
+  | 'expired-by-schedule'
   | 'branch-appended'
   | 'branch-refused';
 

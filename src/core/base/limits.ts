@@ -282,6 +282,18 @@ export const REFS_MAX = 1_000;
 /** Columns changed in one schema change, and bytes of its report stay small. */
 export const SCHEMA_CHANGES_MAX = 100;
 
+/**
+ * A scheduled expiry takes so many snapshots at once, as the Timelake engine does, or the first a while after its time: a
+ * table that is written every ten seconds then has one version in twenty from it, and one that came to rest is tidied up.
+ */
+export const EXPIRY_PACE = { batch: 20, lateMs: 15 * 60_000 };
+
+/** Between two scheduled expiries of a table, whatever its properties say: each is a version for every reader to load. */
+export const EXPIRY_INTERVAL_MIN_MS = 60_000;
+
+/** Wait after a scheduled expiry that failed: nobody waits for it, and appends go on without. */
+export const EXPIRY_RETRY = { baseMs: 60_000, capMs: 3_600_000 };
+
 /** Partition fields added or removed in one change. */
 export const SPEC_CHANGES_MAX = 100;
 

@@ -43,6 +43,18 @@ export function retentionPolicy(properties: Readonly<Record<string, string>>): R
   };
 }
 
+/**
+ * Whether snapshots of the table are to expire without anybody asking: it says itself how long or how many it keeps, and does
+ * not say that nothing of it may go or that nobody is to maintain it. The defaults of engines are for engines to apply.
+ */
+export function expiresByItself(properties: Readonly<Record<string, string>>): boolean {
+  const isOff = (key: string) => own(properties, key)?.trim().toLowerCase() === 'false';
+  const says = ['timelake.snapshot-retention', 'timelake.max-snapshots', 'history.expire.max-snapshot-age-ms'];
+  return (
+    !isOff('gc.enabled') && !isOff('timelake.auto-maintain') && says.some((key) => own(properties, key) !== undefined)
+  );
+}
+
 function wholeNumber(text: string | undefined): number | null {
   if (text === undefined || !/^[0-9]{1,19}$/.test(text.trim())) return null;
   // "for ever" is the largest 64-bit number in some writers; what rounds stays far in the future

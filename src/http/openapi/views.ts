@@ -73,6 +73,7 @@ const statusEntries = {
   last_error: v.nullable(Failure),
   hinted_version: Count,
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),
+  expiry: v.object({ due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) }),
   incarnation: v.object({ started_ms: Millis, last_run_error: v.nullable(Failure) }),
 };
 const receiptEntries = {

@@ -1,0 +1,101 @@
+import { SluiceError } from '../core/base/errors.ts';
+import { EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE, EXPIRY_RETRY } from '../core/base/limits.ts';
+import { expiryDueMs } from '../core/maintain/expiry-due.ts';
+import { expiresByItself, retentionPolicy } from '../core/maintain/retention-policy.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import { StoreError } from '../store/store.ts';
+import type { Expirer } from './expirer.ts';
+import type { OpenTable } from './open-table.ts';
+import type { Clock, ErrorRecord, Ledger } from './ports.ts';
+import type { Chore, LogEvent } from './table-writer.ts';
+
+/** How the expiry of a table stands, for its status. */
+export interface ExpiryState {
+  /** When the next is due; null: nothing of the table expires by itself. */
+  dueMs: number | null;
+  /** Failed tries since the last that went through. */
+  failures: number;
+  lastError: ErrorRecord | null;
+}
+
+export interface ExpiryPorts {
+  ledger: Ledger;
+  clock: Clock;
+  log(event: LogEvent): void;
+}
+
+/**
+ * Expires snapshots when the table's properties say that it is time. When that is follows from the newest version that is
+ * known: nothing is kept beside it, and a table of which nothing is to expire sets no alarm.
+ */
+export class ScheduledExpiry implements Chore {
+  readonly #ports: ExpiryPorts;
+  readonly #table: OpenTable;
+  readonly #expirer: Expirer;
+  readonly #pace: typeof EXPIRY_PACE;
+  #failures = 0;
+  #notBeforeMs = 0;
+  #lastError: ErrorRecord | null = null;
+  /** Due time of a version; versions are never changed in place. */
+  #known: { metadata: object; dueMs: number | null } | null = null;
+
+  /** `expirer` commits inside of the writer's run. */
+  constructor(ports: ExpiryPorts, table: OpenTable, expirer: Expirer, pace: typeof EXPIRY_PACE = EXPIRY_PACE) {
+    this.#ports = ports;
+    this.#table = table;
+    this.#expirer = expirer;
+    this.#pace = pace;
+  }
+
+  get state(): ExpiryState {
+    return { dueMs: this.dueMs(), failures: this.#failures, lastError: this.#lastError };
+  }
+
+  dueMs(): number | null {
+    const metadata = this.#table.base?.metadata;
+    if (metadata === undefined) return null;
+    if (this.#known?.metadata !== metadata) {
+      const { served, dropped } = tableSettings(metadata.properties);
+      const isOurs = served && !dropped && expiresByItself(metadata.properties);
+      const dueMs = isOurs ? expiryDueMs(metadata, retentionPolicy(metadata.properties), this.#pace) : null;
+      this.#known = { metadata, dueMs };
+    }
+    const { dueMs } = this.#known;
+    if (dueMs === null) return null;
+    // Not before a commit whose outcome is open: its next run may have to look for it among the snapshots.
+    const openMs = this.#ports.ledger.state().intent?.retryMs ?? 0;
+    return Math.max(dueMs, this.#notBeforeMs, openMs + 1);
+  }
+
+  /** One expiry. What fails stays due, later each time. */
+  async run(): Promise<void> {
+    const { clock, log } = this.#ports;
+    const { location } = this.#table.place;
+    try {
+      const { changed, snapshotIds, refs, files, metadataFiles } = await this.#expirer.expire(false);
+      this.#failures = 0;
+      this.#lastError = null;
+      // Nothing to do, although it was due: somebody else was first, or ages of a branch and of its ref cross.
+      this.#notBeforeMs = clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs);
+      const told = { changed, snapshots: snapshotIds.length, refs: refs.length, files, metadataFiles };
+      log({ event: 'expired', table: location, ...told });
+    } catch (error) {
+      this.#failures++;
+      this.#notBeforeMs = clock.now() + retryWaitMs(this.#failures);
+      this.#lastError = { type: typeOf(error), message: messageOf(error), atMs: clock.now() };
+      log({ event: 'expire-failed', table: location, failures: this.#failures, ...this.#lastError });
+    }
+  }
+}
+
+function typeOf(error: unknown): string {
+  return error instanceof SluiceError ? error.type : error instanceof StoreError ? 'store-unavailable' : 'internal';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function retryWaitMs(failures: number): number {
+  return Math.min(EXPIRY_RETRY.capMs, EXPIRY_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
+}
