@@ -15,6 +15,8 @@ export default defineConfig({
           name: 'unit',
           // No test is about time: a busy machine takes longer, and what hangs is found all the same.
           testTimeout: 30_000,
+          // Files share workers: starting one takes longer than most files, and none leaves anything behind.
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/workerd/**', 'test/e2e/**', 'test/interop/**', 'test/load/**'],
         },
