@@ -1,6 +1,6 @@
 import { utf8 } from '../core/base/bytes.ts';
 import { rejected, SluiceError } from '../core/base/errors.ts';
-import { FLUSH_ROWS_MAX, FRAME_BYTES_MAX, QUEUE_LOOKS_MAX } from '../core/base/limits.ts';
+import { FLUSH_ROWS_MAX, GROUP_BYTES_MAX, QUEUE_LOOKS_MAX } from '../core/base/limits.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import { proposedSchema } from '../core/iceberg/proposal.ts';
 import type { TableCalls } from '../http/app.ts';
@@ -55,35 +55,51 @@ interface Tried {
 async function landOnce(messages: readonly Decoded[], ports: Landing): Promise<Tried[]> {
   const { namespace, table } = messages[0];
   const tried: Tried[] = messages.map(() => ({ error: null, again: false }));
-  const framed: { index: number; frame: NewFrame }[] = [];
   let view: IngestView;
   try {
     view = await ingestViewOf(ports, namespace, table);
   } catch (error) {
     return messages.map(() => ({ error, again: false }));
   }
-  messages.forEach((message, index) => {
-    try {
-      const frame = frameOf(message, view);
-      if (frame !== null) framed.push({ index, frame });
-    } catch (error) {
-      tried[index] = { error, again: true };
-    }
-  });
-  for (const part of partsOf(framed)) {
-    const errors = await append(
-      part.map(({ frame }) => frame),
-      view.tableUuid,
-      ports.object(namespace, table),
-    );
-    part.forEach(({ index }, at) => {
+  let part: Framed[] = [];
+  let bytes = 0;
+
+  async function send(): Promise<void> {
+    const sent = part;
+    part = [];
+    bytes = 0;
+    if (sent.length === 0) return;
+    const frames = sent.map(({ frame }) => frame);
+    const errors = await append(frames, view.tableUuid, ports.object(namespace, table));
+    for (const [at, { index, frame }] of sent.entries()) {
       const error = errors[at];
       tried[index] = { error, again: error instanceof SluiceError && error.type === 'table-changed' };
-    });
+      // Whoever reads rows next is to know of the columns that wait by now.
+      if (frame.proposal !== undefined) forgetViewOf(namespace, table);
+    }
   }
-  // Whoever reads rows next is to know of the columns that wait by now.
-  if (framed.some(({ frame }) => frame.proposal !== undefined)) forgetViewOf(namespace, table);
+
+  for (const [index, message] of messages.entries()) {
+    let frame: NewFrame | null;
+    try {
+      frame = frameOf(message, view);
+    } catch (error) {
+      tried[index] = { error, again: true };
+      continue;
+    }
+    if (frame === null) continue;
+    // More than the ledger takes in one step would make several rows in it anyway.
+    if (bytes + frame.body.length > GROUP_BYTES_MAX) await send();
+    part.push({ index, frame });
+    bytes += frame.body.length;
+  }
+  await send();
   return tried;
+}
+
+interface Framed {
+  index: number;
+  frame: NewFrame;
 }
 
 /** The rows of a message as a frame under its batch id; null when it has none. */
@@ -109,22 +125,6 @@ function frameOf({ batchId, rows }: Decoded, view: IngestView): NewFrame | null 
 /** For digests alone: the same value gives the same text. */
 function withBigints(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}n` : value;
-}
-
-/** What goes in one call to the object: all of it, unless it is more than an argument may be. */
-function partsOf(framed: readonly { index: number; frame: NewFrame }[]): (typeof framed)[] {
-  const parts: { index: number; frame: NewFrame }[][] = [];
-  let bytes = 0;
-  for (const one of framed) {
-    const { length } = one.frame.body;
-    if (parts.length === 0 || bytes + length > FRAME_BYTES_MAX) {
-      parts.push([]);
-      bytes = 0;
-    }
-    parts[parts.length - 1].push(one);
-    bytes += length;
-  }
-  return parts;
 }
 
 async function append(

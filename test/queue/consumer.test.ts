@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseQueueSettings } from '../../src/core/access/queues.ts';
 import { conflict, invalid, rejected, type SluiceError, unavailable } from '../../src/core/base/errors.ts';
-import { QUEUE_DELIVERIES_MAX } from '../../src/core/base/limits.ts';
+import { GROUP_BYTES_MAX, QUEUE_DELIVERIES_MAX } from '../../src/core/base/limits.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
 import { decodeFrameBody } from '../../src/core/columns/frame.ts';
 import type { Schema } from '../../src/core/iceberg/types.ts';
@@ -37,6 +37,8 @@ class World {
   /** Of all tables. */
   properties: Record<string, string> = {};
   lettersFail = false;
+  /** Bytes of the largest call. */
+  largest = 0;
 
   add(table: string, fields: Parameters<typeof schemaOf>[0]): string {
     const key = `${this.namespace}/${table}`;
@@ -68,6 +70,8 @@ class World {
           },
           appendMany: async (frames: NewFrame[]) => {
             this.calls.push(`append ${table} ${frames.length}`);
+            const bytes = frames.reduce((sum, { body }) => sum + body.length, 0);
+            this.largest = Math.max(this.largest, bytes);
             const fault = this.faults.get(key)?.shift();
             if (fault !== undefined) {
               if (fault.name !== 'SluiceError') throw fault;
@@ -142,6 +146,18 @@ describe('a delivery', () => {
     expect(world.batches(b)).toEqual([['m-1', [[2n], [3n]]]]);
     expect(world.calls.sort()).toEqual(['append a 2', 'append b 1', 'ingest a', 'ingest b']);
     expect(world.logged).toEqual([]);
+  });
+
+  it('of more than the ledger takes in one step goes in several calls, in order, and is not kept until the last', async () => {
+    const world = new World();
+    const a = world.add('a', { s: 'string' });
+    const ndjson = JSON.stringify({ s: 'x'.repeat(GROUP_BYTES_MAX / 3) });
+    const bodies = Array.from({ length: 8 }, () => ({ table: a, ndjson }));
+    expect(await world.deliver(bodies)).toEqual(bodies.map(() => 'ack'));
+    expect(world.frames.get(a)?.map(({ batchId }) => batchId)).toEqual(bodies.map((_, n) => `m-${n}`));
+    const calls = world.calls.filter((call) => call.startsWith('append'));
+    expect(calls).toEqual(['append a 2', 'append a 2', 'append a 2', 'append a 2']);
+    expect(world.largest).toBeLessThanOrEqual(GROUP_BYTES_MAX);
   });
 
   it('again, changes nothing and is acknowledged', async () => {
