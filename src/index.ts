@@ -17,7 +17,8 @@ const app = createApp<Env>((env) => {
     object: objectsOf(env),
     tables: (after, limit, visible) => tables.page(after, limit, visible),
     queue: () => rowsQueue(env.ROWS, queueSettingsOf(env)),
-    now: systemClock.now,
+    names: (after, most, visible) => tables.names(after, most, visible),
+    ...systemClock,
   };
 }, originsOf);
 

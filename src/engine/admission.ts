@@ -3,6 +3,7 @@ import { ADMIT_LOOKS_MAX, APP_BUFFER_BYTES_MAX, BUFFER_BYTES_MAX, BUFFER_FRAMES_
 import { admit, EPOCH_MAX, type Admission as Verdict } from '../core/batch/admission.ts';
 import { ownApp, readEpochs, serializeEpochs } from '../core/batch/epochs.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
+import type { Receipt } from '../core/batch/receipt.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
 import type { GroupCommit } from './group.ts';
 import type { OpenTable } from './open-table.ts';
@@ -12,6 +13,15 @@ import type { Ledger, Marks } from './ports.ts';
 export interface Admitted {
   sequence: number;
   duplicate: boolean;
+}
+
+/** An accepted batch, as its sender is told of it. */
+export interface Accepted {
+  receipt: string;
+  sequence: number;
+  /** The batch had been accepted before under the same id and digest. */
+  duplicate: boolean;
+  state: Receipt;
 }
 
 interface Joining {

@@ -1,9 +1,9 @@
 import { ERASE_KEYS_MAX, INTENT_RETRY, METADATA_AGE_MIN_MS, METADATA_BELOW_HINT_MIN } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import type { LogEvent } from './commit-log.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
-import type { Ledger } from './ports.ts';
+import type { Chore, Ledger } from './ports.ts';
 import { Reach } from './reach.ts';
-import type { Chore, LogEvent } from './table-writer.ts';
 import { persevere } from './uploader.ts';
 
 export interface EraserPorts extends TablePorts {

@@ -29,6 +29,10 @@ export interface RunnerEvents {
   /** Another table is at the place: nothing that was buffered can be committed. */
   replaced(base: IcebergBase, settlement: Settlement): void;
   deferred(error: ErrorRecord): void;
+  /** A commit of an incarnation before this one is in the table: nobody has told of it. */
+  found(intent: Intent, found: Found): void;
+  /** Batches of a settled range that are not in the table by its commit. */
+  leftOut(exceptions: readonly Exception[]): void;
 }
 
 /** Why a batch that did not become table data did not, for whoever holds its receipt. */
@@ -126,6 +130,7 @@ export class IntentRunner {
     const found = base === null ? null : this.#table.sink.findCommit(base, intent.commitId);
     if (base === null || found === null) return false;
     marks.hit('read-back-own');
+    this.#events.found(intent, found);
     this.#settle(base, found, intent);
     return true;
   }
@@ -202,13 +207,15 @@ export class IntentRunner {
 
   #exceptions(base: IcebergBase, leftOut: readonly LeftOut[]): Exception[] {
     const atMs = this.#ports.clock.now();
-    return leftOut.map(({ sequence, outcome, type }): Exception => {
+    const exceptions = leftOut.map(({ sequence, outcome, type }): Exception => {
       if (outcome === 'committed') return { sequence, settlement: this.#committedBefore(base) };
       return {
         sequence,
         settlement: { outcome, type, message: REASONS[type] ?? 'batch does not fit the table', atMs },
       };
     });
+    if (exceptions.length > 0) this.#events.leftOut(exceptions);
+    return exceptions;
   }
 
   /** In the table by a commit that this ledger did not make or does not remember. */

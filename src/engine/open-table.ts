@@ -3,6 +3,7 @@ import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import type { Operation } from '../core/commit/operation.ts';
 import type { Store } from '../store/store.ts';
+import type { CommitObserver } from './commit-log.ts';
 import { type CommitResult, Committer } from './committer.ts';
 import { Hint } from './hint.ts';
 import { Loader } from './loader.ts';
@@ -35,11 +36,16 @@ export class OpenTable {
   readonly loader: Loader<IcebergBase, Operation>;
   readonly #committer: Committer<IcebergBase, Operation>;
   readonly #hint: Hint<IcebergBase, Operation>;
+  readonly #clock: Clock;
+  readonly #observe: CommitObserver;
   #base: IcebergBase | null = null;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(ports: TablePorts, place: TablePlace) {
+  /** `observe` is told of the end of every run. */
+  constructor(ports: TablePorts, place: TablePlace, observe: CommitObserver = () => undefined) {
     this.place = place;
+    this.#clock = ports.clock;
+    this.#observe = observe;
     this.sink = new IcebergSink(place, ports);
     this.loader = new Loader(ports, this.sink);
     this.#committer = new Committer(ports, this.sink, this.loader);
@@ -78,7 +84,16 @@ export class OpenTable {
 
   async #run(operation: Operation, note: (version: number) => void): Promise<CommitResult<IcebergBase>> {
     const before = this.#base?.version ?? 0;
-    const result = await this.#committer.commit(operation, this.#base, note);
+    const startedMs = this.#clock.now();
+    const tookMs = () => this.#clock.now() - startedMs;
+    let result: CommitResult<IcebergBase>;
+    try {
+      result = await this.#committer.commit(operation, this.#base, note);
+    } catch (error) {
+      this.#observe(operation, { outcome: 'failed', error }, tookMs());
+      throw error;
+    }
+    this.#observe(operation, result, tookMs());
     switch (result.outcome) {
       case 'committed':
         // Somebody else's version in between: the pointer may have moved without us.

@@ -227,3 +227,9 @@ export interface Ledger {
   /** Forgets receipts and batch ids older than the given time, at most `most` rows; returns how many. */
   prune(beforeMs: number, most: number): number;
 }
+
+/** Further work of the table's object. `run` does a bounded part of it and never throws. */
+export interface Chore {
+  dueMs(): number | null;
+  run(): Promise<void>;
+}

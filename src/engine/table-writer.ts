@@ -19,8 +19,9 @@ import { refAt } from '../core/commit/plan-refs.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { StoreError } from '../store/store.ts';
-import { Admission, type Admitted } from './admission.ts';
+import { type Accepted, Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
+import { foundLine, type LogEvent, type Refusal, refusalsOf } from './commit-log.ts';
 import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
 import { freshSnapshotId } from './identity.ts';
@@ -28,7 +29,7 @@ import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import { Pointer } from './pointer.ts';
-import type { ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
+import type { Chore, ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
 import { Proposals } from './proposals.ts';
 import { Waiters } from './waiters.ts';
 
@@ -39,27 +40,8 @@ export interface WriterPorts extends TablePorts {
   arm(dueMs: number | null): void;
   /** One line for the operator. */
   log(event: LogEvent): void;
-}
-
-export interface LogEvent {
-  event: string;
-  table: string;
-  [member: string]: unknown;
-}
-
-/** An accepted batch. */
-export interface Accepted {
-  receipt: string;
-  sequence: number;
-  /** The batch had been accepted before under the same id and digest. */
-  duplicate: boolean;
-  state: Receipt;
-}
-
-/** Further work of the table's object. `run` does a bounded part of it and never throws. */
-export interface Chore {
-  dueMs(): number | null;
-  run(): Promise<void>;
+  /** Batches that were taken and then refused. */
+  refused?(type: string, batches: number): void;
 }
 
 /**
@@ -106,6 +88,8 @@ export class TableWriter {
       },
       replaced: (base, settlement) => this.replaced(base, settlement),
       deferred: (error) => this.#log('commit-deferred', error),
+      found: (intent, found) => this.#log('committed', foundLine(intent, found)),
+      leftOut: (exceptions) => this.#refused(...refusalsOf(exceptions)),
     });
   }
 
@@ -307,7 +291,9 @@ export class TableWriter {
         return 0;
       }
     }
+    const { frames } = ledger.state().buffer;
     const discarded = ledger.discard(settlement);
+    if (settlement.outcome === 'refused' && frames > 0) this.#refused({ ...settlement, batches: frames });
     // Where the pointer stood says nothing of this table, whose numbers may begin below.
     ledger.hinted(0);
     ledger.know(base === null ? null : { uuid: base.metadata['table-uuid'], version: base.version });
@@ -472,6 +458,13 @@ export class TableWriter {
     this.#runner.sealed(intent.commitId);
     this.#arm();
     return true;
+  }
+
+  #refused(...refusals: Refusal[]): void {
+    for (const refusal of refusals) {
+      this.#log('batches-refused', refusal);
+      this.#ports.refused?.(refusal.type, refusal.batches);
+    }
   }
 
   #log(event: string, members: object): void {

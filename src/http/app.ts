@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { coversNamespace, coversTable, type Grant } from '../core/access/grant.ts';
 import type { Token } from '../core/access/tokens.ts';
 import { invalid } from '../core/base/errors.ts';
+import { METRICS_TABLES_MAX } from '../core/base/limits.ts';
 import type { RowsMessage } from '../core/batch/message.ts';
 import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage, Visible } from '../lake/lake.ts';
@@ -11,8 +12,11 @@ import { authenticate, needs } from './auth.ts';
 import { cors } from './cors.ts';
 import { postSample } from './infer/infer.ts';
 import { influxProblem, influxRoutes } from './influx.ts';
+import { lakeMetrics, type Page } from './metrics.ts';
 import { documentOf } from './openapi/document.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
+import { logRefusal } from './refusals.ts';
+import type { Ctx } from './table-context.ts';
 import { tableRoutes } from './tables.ts';
 
 /** The object's methods, as a caller far away sees them. */
@@ -46,6 +50,8 @@ export type TableCalls = Pick<
   | 'deleteFiles'
   | 'overwriteFiles'
   | 'rewriteManifests'
+  | 'metrics'
+  | 'refused'
 >;
 
 /** What the routes need of the world around them. */
@@ -57,7 +63,9 @@ export interface AppPorts {
   tables(after: string | null, limit: number, visible: Visible): Promise<TablePage>;
   /** The queue of rows. Throws invalid `bad-settings`. */
   queue(): RowsQueue;
+  names(after: string | null, most: number, visible: Visible): Promise<{ namespace: string; table: string }[]>;
   now(): number;
+  sleep(ms: number): Promise<void>;
 }
 
 /** The queue that rows are put into, as the routes need it. */
@@ -73,6 +81,8 @@ export type AppEnv = {
     requestId: string;
     /** Who asks, and the ports as they are: for `needs` alone. */
     caller: { grant: Grant; ports: AppPorts };
+    /** The table that the address names, once `needs` has let the caller through; null when it names none. */
+    about: { namespace: string; table: string } | null;
     /** The ports, limited to what the caller may. Set by `needs`. */
     ports: AppPorts;
   };
@@ -120,11 +130,14 @@ export function createApp<Bindings extends object>(
   }
 
   app.get('/v1/tables', needs('read'), async (context) => {
-    const after = context.req.query('after') ?? null;
-    const limit = context.req.query('limit') ?? '100';
-    if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
-    if (after !== null) checkPosition(after);
-    return context.json(await context.var.ports.tables(after, Number(limit), visibleTo(context.var.caller.grant)));
+    const { after, limit } = pageOf(context.req.query('after'), context.req.query('limit') ?? '100');
+    return context.json(await context.var.ports.tables(after, limit, visibleTo(context.var.caller.grant)));
+  });
+
+  app.get('/v1/metrics', needs('read'), (context) => {
+    const limit = context.req.query('limit') ?? String(METRICS_TABLES_MAX);
+    const page = pageOf(context.req.query('after'), limit);
+    return lakeMetrics(context as unknown as Ctx, visibleTo(context.var.caller.grant), page);
   });
 
   app.post('/v1/infer', needs('read'), postSample);
@@ -132,7 +145,7 @@ export function createApp<Bindings extends object>(
   app.route('/v1/tables/:namespace/:table', tableRoutes());
   app.route('/api/v2', influxRoutes());
 
-  for (const path of ['/health', '/ping', '/openapi.json', '/v1/tables']) {
+  for (const path of ['/health', '/ping', '/openapi.json', '/v1/tables', '/v1/metrics']) {
     app.all(path, (context) => methodNotAllowed(context.req.method, 'GET'));
   }
 
@@ -145,11 +158,7 @@ export function createApp<Bindings extends object>(
   app.onError((error, context) => {
     const known = error instanceof HTTPException ? invalid('malformed', error.message) : error;
     const response = context.req.path.startsWith('/api/v2/') ? influxProblem(known) : problemResponse(known);
-    if (response.status >= 500) {
-      const { method, path } = context.req;
-      const stack = error instanceof Error ? error.stack : String(error);
-      console.error(JSON.stringify({ event: 'request-failed', request: context.var.requestId, method, path, stack }));
-    }
+    logRefusal(context as unknown as Ctx, known, response.status);
     response.headers.set('x-request-id', context.var.requestId);
     return response;
   });
@@ -163,6 +172,13 @@ function visibleTo(grant: Grant): Visible {
     namespace: (namespace) => coversNamespace(grant, namespace),
     table: (namespace, table) => coversTable(grant, namespace, table),
   };
+}
+
+/** Where a page of tables begins, and how many it holds. Throws invalid `malformed`, `bad-name`. */
+function pageOf(after: string | undefined, limit: string): Page {
+  if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+  if (after !== undefined) checkPosition(after);
+  return { after: after ?? null, limit: Number(limit) };
 }
 
 function checkPosition(after: string): void {

@@ -49,6 +49,7 @@ export function needs(scope: Scope): Needs {
     const { namespace, table } = context.req.param() as Record<string, string | undefined>;
     if (namespace !== undefined && table !== undefined) permit(grant, scope, namespace, table);
     else if (!hasScope(grant, scope)) throw forbidden(scope);
+    context.set('about', namespace === undefined || table === undefined ? null : { namespace, table });
     context.set('ports', limited(ports, grant, scope));
     await next();
   };

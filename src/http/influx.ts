@@ -11,6 +11,7 @@ import { isViewStale } from './ingest.ts';
 import { forgetViewOf, ingestViewOf } from './ingest-views.ts';
 import { batchIdOf, newFrame } from './new-frame.ts';
 import { methodNotAllowed, problemOf } from './problem.ts';
+import { countRefusal } from './refusals.ts';
 import { type Ctx, unwrap } from './table-context.ts';
 
 /**
@@ -65,6 +66,13 @@ async function postPoints(context: Ctx): Promise<Response> {
       appended(ports, namespace, table, read.digest, batchId ?? (table.untimed ? null : contentId)),
     ),
   );
+  for (const { measurement, read: told } of tables) {
+    // A name that is none has no object.
+    if (told instanceof SluiceError && told.type !== 'bad-name') countRefusal(context, namespace, measurement, told);
+    else if (!(told instanceof SluiceError) && told.collected.errorCount > 0) {
+      countRefusal(context, namespace, measurement, invalid('invalid-rows', 'points were left out'));
+    }
+  }
   return answerTo({ ...read, tables });
 }
 

@@ -23,5 +23,14 @@ export function objectOf(context: Ctx): TableCalls {
 export function unwrap<T>(answered: Answer<T>): T {
   if (answered.ok) return answered.value;
   const { kind, type, message, detail } = answered.problem;
-  throw new SluiceError(kind, type, message, detail);
+  const error = new SluiceError(kind, type, message, detail);
+  ofObject.add(error);
+  throw error;
+}
+
+/** Errors that an object answered with: it has counted them. */
+const ofObject = new WeakSet<object>();
+
+export function isOfObject(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && ofObject.has(error);
 }

@@ -6,6 +6,7 @@ import { needs } from './auth.ts';
 import { readAttachment, readDefinition } from './definition.ts';
 import { enqueueRows } from './enqueue.ts';
 import { forgetView, postRows } from './ingest.ts';
+import { tableMetrics } from './metrics.ts';
 import { methodNotAllowed } from './problem.ts';
 import { objectOf, unwrap } from './table-context.ts';
 
@@ -47,6 +48,8 @@ export function tableRoutes(): Hono<AppEnv> {
     return context.json(unwrap(await objectOf(context).receipt(context.req.param('id'))));
   });
 
+  routes.get('/metrics', needs('read'), (context) => tableMetrics(context));
+
   routes.post('/rows', needs('append'), (context) => postRows(context));
 
   routes.post('/enqueue', needs('append'), (context) => enqueueRows(context));
@@ -65,6 +68,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/': 'PUT, GET, DELETE',
   '/attach': 'POST',
   '/flush': 'POST',
+  '/metrics': 'GET',
   '/rows': 'POST',
   '/enqueue': 'POST',
   '/receipts/:id': 'GET',

@@ -33,6 +33,7 @@ import {
   specView,
 } from './admin-views.ts';
 import { type Answer, answer } from './answer.ts';
+import { type MetricsView, metricsView } from './metrics-view.ts';
 import { makeParts, TableParts } from './table-parts.ts';
 import {
   type AppView,
@@ -91,7 +92,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   ingest(): Promise<Answer<IngestView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const { writer } = this.#parts;
       const base = await writer.live();
       return ingestView(base, writer.proposals.waiting(base.metadata));
@@ -99,7 +100,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Answer<AppendView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const accepted = await this.#parts.writer.append(frame, tableUuid, waitMs);
       return { ...receiptView(accepted.receipt, accepted.state), duplicate: accepted.duplicate };
     });
@@ -122,7 +123,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   app(app: string): Promise<Answer<AppView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       await this.#parts.writer.check();
       await this.#parts.table.load();
       return appView(this.#parts.writer.apps.status(app));
@@ -138,7 +139,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   retire(app: string): Promise<Answer<AppView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       await this.#parts.writer.check();
       this.#parts.writer.apps.retire(app);
       return appView(this.#parts.writer.apps.status(app));
@@ -147,7 +148,7 @@ export class TableObject extends DurableObject<Env> {
 
   /** An owner's decision that puts a batch into the buffer; answers with its receipt. */
   #decide(decision: () => number): Promise<Answer<ReceiptView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       await this.#parts.writer.check();
       const sequence = decision();
       const id = receiptId(this.#parts.ledger.state().ledgerId, sequence);
@@ -156,7 +157,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   receipt(id: string): Promise<Answer<ReceiptView>> {
-    return answer(() => {
+    return this.#answer(() => {
       const parsed = parseReceiptId(id);
       const isOurs = parsed !== null && this.#parts.ledger.gave(parsed.ledgerId, parsed.sequence);
       const known = isOurs ? this.#parts.ledger.receipt(parsed.sequence) : null;
@@ -166,14 +167,14 @@ export class TableObject extends DurableObject<Env> {
   }
 
   create(definition: TableDefinition): Promise<Answer<{ created: boolean; table: TableView }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const { base, created } = await this.#parts.admin.create(definition);
       return { created, table: tableView(base) };
     });
   }
 
   attach(metadataLocation: string | null): Promise<Answer<{ attached: boolean; table: TableView }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const { base, attached } = await this.#parts.admin.attach(metadataLocation);
       return { attached, table: tableView(base) };
     });
@@ -197,28 +198,28 @@ export class TableObject extends DurableObject<Env> {
   }
 
   drop(): Promise<Answer<{ version: number; discarded_rows: number }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const { version, discardedRows } = await this.#parts.admin.drop();
       return { version, discarded_rows: discardedRows };
     });
   }
 
   properties(): Promise<Answer<PropertiesView>> {
-    return answer(async () => propertiesView(await this.#fresh()));
+    return this.#answer(async () => propertiesView(await this.#fresh()));
   }
 
   changeProperties(
     set: Record<string, unknown>,
     remove: readonly string[],
   ): Promise<Answer<ChangedView & PropertiesView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.properties(set, remove);
       return { ...changedView(result), ...propertiesView(result.base) };
     });
   }
 
   upgrade(): Promise<Answer<ChangedView & PropertiesView>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.upgrade();
       return { ...changedView(result), ...propertiesView(result.base) };
     });
@@ -228,7 +229,7 @@ export class TableObject extends DurableObject<Env> {
     changes: readonly SchemaChange[],
     expected: number | null,
   ): Promise<Answer<ChangedView & SchemaView & { warnings: string[] }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.schema(changes, expected);
       const warnings = result.changed ? schemaWarnings(changes) : [];
       return { ...changedView(result), ...schemaView(result.base), warnings };
@@ -239,7 +240,7 @@ export class TableObject extends DurableObject<Env> {
     changes: readonly SpecChange[],
     expected: number | null,
   ): Promise<Answer<ChangedView & SpecView & { warnings: string[] }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.spec(changes, expected);
       const view = specView(result.base);
       const warnings = view.partition_spec.fields.length > 0 ? [SPEC_WARNING] : [];
@@ -248,18 +249,18 @@ export class TableObject extends DurableObject<Env> {
   }
 
   snapshots(limit: number, before: bigint | null): Promise<Answer<SnapshotsView>> {
-    return answer(async () => snapshotsView(await this.#fresh(), limit, before));
+    return this.#answer(async () => snapshotsView(await this.#fresh(), limit, before));
   }
 
   refs(): Promise<Answer<{ version: number; refs: RefView[] }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const { version, metadata } = await this.#fresh();
       return { version, refs: refViews(metadata) };
     });
   }
 
   setRef(change: RefChange): Promise<Answer<ChangedView & { created: boolean; ref: RefView }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.setRef(change);
       const ref = refAt(result.base.metadata, change.name);
       return { ...changedView(result), created: result.created, ref: refView(change.name, ref) };
@@ -267,37 +268,66 @@ export class TableObject extends DurableObject<Env> {
   }
 
   dropRef(name: string, expected?: bigint | null): Promise<Answer<ChangedView>> {
-    return answer(async () => changedView(await this.#parts.changes.dropRef(name, expected)));
+    return this.#answer(async () => changedView(await this.#parts.changes.dropRef(name, expected)));
   }
 
   fastForward(name: string, to: string): Promise<Answer<ChangedView & { ref: RefView }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.fastForward(name, to);
       return { ...changedView(result), ref: refView(name, refAt(result.base.metadata, name)) };
     });
   }
 
   rollback(snapshotId: bigint, expected?: bigint | null): Promise<Answer<ChangedView & { table: TableView }>> {
-    return answer(async () => {
+    return this.#answer(async () => {
       const result = await this.#parts.changes.rollback(snapshotId, expected);
       return { ...changedView(result), table: tableView(result.base) };
     });
   }
 
   expire(dryRun: boolean): Promise<Answer<ExpireView>> {
-    return answer(async () => expireView(await this.#parts.expirer.expire(dryRun), dryRun));
+    return this.#answer(async () => expireView(await this.#parts.expirer.expire(dryRun), dryRun));
   }
 
   deleteFiles(filter: FileFilter): Promise<Answer<FilesView>> {
-    return answer(async () => filesView(await this.#parts.files.delete(filter)));
+    return this.#answer(async () => filesView(await this.#parts.files.delete(filter)));
   }
 
   overwriteFiles(frame: NewFrame, tableUuid: string, filter: FileFilter): Promise<Answer<FilesView>> {
-    return answer(async () => filesView(await this.#parts.files.overwrite(frame, tableUuid, filter)));
+    return this.#answer(async () => filesView(await this.#parts.files.overwrite(frame, tableUuid, filter)));
   }
 
   rewriteManifests(): Promise<Answer<FilesView>> {
-    return answer(async () => filesView(await this.#parts.files.rewriteManifests()));
+    return this.#answer(async () => filesView(await this.#parts.files.rewriteManifests()));
+  }
+
+  /** What the object counts and holds, asked of nobody else; null when it has never had to do with a table. */
+  async metrics(): Promise<MetricsView | null> {
+    if (this.#made instanceof SluiceError) return null;
+    const { ledger, table, startedMs, marks, store, counts } = this.#made;
+    return metricsView({
+      state: ledger.state(),
+      nowMs: systemClock.now(),
+      snapshots: table.base?.metadata.snapshots.length ?? null,
+      parkedApps: ledger.heldApps().filter((app) => ledger.app(app).parked !== null).length,
+      startedMs,
+      marks: marks.counts,
+      store: store.usage(),
+      counts: counts.view(),
+    });
+  }
+
+  /** Counts requests that were refused before they came here. */
+  async refused(counts: readonly { type: string; count: number }[]): Promise<void> {
+    if (this.#made instanceof SluiceError) return;
+    for (const { type, count } of counts) this.#made.counts.refused(type, count);
+  }
+
+  /** The answer of a method; what it refuses is counted. */
+  async #answer<T>(body: () => T | Promise<T>): Promise<Answer<T>> {
+    const answered = await answer(body);
+    if (!answered.ok && !(this.#made instanceof SluiceError)) this.#made.counts.refused(answered.problem.type);
+    return answered;
   }
 
   /** The table as the store has it now. */
@@ -308,7 +338,7 @@ export class TableObject extends DurableObject<Env> {
 
   /** Problems of an object that has taken rows tell its status: the table may be gone, and rows still wait for it here. */
   #withStatus<T>(body: () => Promise<T>): Promise<Answer<T>> {
-    return answer(() =>
+    return this.#answer(() =>
       body().catch((error) => {
         if (!(error instanceof SluiceError) || this.#parts.ledger.state().lastSequence === 0) throw error;
         const { kind, type, message, detail } = error;

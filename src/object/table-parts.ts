@@ -2,6 +2,7 @@ import { hex } from '../core/base/bytes.ts';
 import { SluiceError } from '../core/base/errors.ts';
 import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
 import { codecs } from '../engine/codecs.ts';
+import { commitLog, type LogEvent } from '../engine/commit-log.ts';
 import { AdminCommits } from '../engine/commit-to-end.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
@@ -10,11 +11,12 @@ import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
 import { TableChanges } from '../engine/table-changes.ts';
 import { TableFiles } from '../engine/table-files.ts';
-import { type LogEvent, TableWriter } from '../engine/table-writer.ts';
+import { TableWriter } from '../engine/table-writer.ts';
 import { systemClock, systemRandom } from '../platform/system.ts';
 import { type Env, settingsOf } from '../settings.ts';
 import { MeteredStore } from '../store/metered.ts';
 import { r2Store } from '../store/r2.ts';
+import { Counts } from './counts.ts';
 import { SqlLedger } from './ledger.ts';
 import { CountedMarks } from './marks.ts';
 import { migrate } from './migrate.ts';
@@ -34,6 +36,7 @@ export class TableParts {
   readonly schedule: Schedule;
   readonly store: MeteredStore;
   readonly marks = new CountedMarks();
+  readonly counts = new Counts();
   readonly startedMs = systemClock.now();
   readonly found: StatusView['incarnation']['found'];
 
@@ -56,8 +59,15 @@ export class TableParts {
       ...codecs,
       arm: (dueMs: number | null) => this.schedule.arm(dueMs),
       log: (event: LogEvent) => console.log(JSON.stringify(event)),
+      refused: (type: string, batches: number) => this.counts.refused(type, batches),
     };
-    this.table = new OpenTable(ports, place);
+    const observe = commitLog({
+      clock: systemClock,
+      oldestMs: () => this.ledger.state().buffer.oldestMs,
+      count: (kind, outcome, lagMs) => this.counts.commit(kind, outcome, lagMs),
+      log: ({ event, ...members }) => ports.log({ event, table: place.location, ...members }),
+    });
+    this.table = new OpenTable(ports, place, observe);
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const commits = new AdminCommits(ports, this.table, this.writer);

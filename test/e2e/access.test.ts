@@ -240,6 +240,8 @@ test('tokens: each does what its scopes say, on its tables, and learns nothing o
 
 test('tokens: none is in the log', async () => {
   const output = JSON.stringify(service.server.getLogs());
+  expect(output).toContain('unauthorized');
+  expect(output).toContain('reader');
   for (const text of [TOKEN, 'Bearer', 'right-token']) expect(output).not.toContain(text);
 });
 

@@ -88,6 +88,8 @@ test('openapi: every operation answers as the document says', async () => {
   receipt = 'nobody-1';
   await described(404, 'GET', `${TABLE}/receipts/{id}`);
   await described(200, 'GET', '/v1/tables', '?limit=1');
+  await described(200, 'GET', '/v1/metrics', '?limit=1');
+  await described(200, 'GET', `${TABLE}/metrics`);
   await described(400, 'GET', '/v1/tables', '?limit=x');
 
   const point = `t,device=d v=5i ${Date.UTC(2026, 0, 3)}000000`;

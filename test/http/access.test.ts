@@ -1,7 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/access/grant.ts';
 import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
 import { tokenFor } from '../core/access/token-for.ts';
+
+// Refusals are logged; refusals.test.ts looks at the lines.
+beforeEach(() => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined);
+});
 
 /** Who is let through to which route: every registered one, so that none can be added without a scope. */
 
@@ -28,14 +33,21 @@ function portsOf(tokens: AppPorts['tokens']) {
     tokens,
     object(namespace, table) {
       asked.push(`${namespace}/${table}`);
-      return new Proxy({} as TableCalls, { get: () => async () => ({ ok: false, problem }) });
+      const answers: Record<string, unknown> = { metrics: null, refused: undefined };
+      const answer = (method: string) => (method in answers ? answers[method] : { ok: false, problem });
+      return new Proxy({} as TableCalls, { get: (_, method) => async () => answer(String(method)) });
     },
     async tables() {
       asked.push('lake');
       return { tables: [], unreadable: [], next: null };
     },
     queue: () => ({ allows: () => true, send: async () => ({ missed: 0, reason: null }) }),
+    async names() {
+      asked.push('lake');
+      return [];
+    },
     now: () => nowMs,
+    sleep: async () => undefined,
   };
   return { ports, asked };
 }

@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { tokenFor } from '../core/access/token-for.ts';
+
+// Refusals are logged; refusals.test.ts looks at the lines.
+beforeEach(() => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined);
+});
 
 const ORIGIN = 'https://app.example';
 const ROWS = '/v1/tables/n/t/rows';
@@ -11,7 +16,9 @@ function appWith(...origins: string[]) {
     object: () => Promise.reject(new Error('not asked')) as never,
     tables: async () => ({ tables: [], unreadable: [], next: null }),
     queue: () => Promise.reject(new Error('not asked')) as never,
+    names: async () => [],
     now: () => 0,
+    sleep: async () => undefined,
   };
   return createApp(
     () => ports,

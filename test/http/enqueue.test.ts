@@ -26,7 +26,15 @@ class Service {
         return { missed: this.missed, reason: this.missed === 0 ? null : new Error('overloaded') };
       },
     });
-    return { tokens: null, object: notAsked, tables: notAsked, queue, now: () => 0 };
+    return {
+      tokens: null,
+      object: notAsked,
+      tables: notAsked,
+      names: notAsked,
+      queue,
+      now: () => 0,
+      sleep: async () => undefined,
+    };
   });
 
   async post(

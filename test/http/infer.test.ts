@@ -17,8 +17,10 @@ async function ask(body: string | Uint8Array, type = NDJSON, query = '', headers
     tokens: null,
     object: unasked as never,
     tables: unasked,
+    names: unasked,
     queue: unasked as never,
     now: () => 0,
+    sleep: async () => undefined,
   }));
   const stream = streamOf(typeof body === 'string' ? bytesOf(body) : body);
   const init = { method: 'POST', headers: { 'content-type': type, ...headers }, body: stream, duplex: 'half' };

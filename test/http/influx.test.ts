@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Grant } from '../../src/core/access/grant.ts';
 import { POINT_TABLES_MAX } from '../../src/core/base/limits.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
@@ -10,6 +10,11 @@ import type { Problem } from '../../src/object/answer.ts';
 import type { IngestView } from '../../src/object/views.ts';
 import { tokenFor } from '../core/access/token-for.ts';
 import { bytesOf, schemaOf, streamOf, valuesOf } from './bodies.ts';
+
+// Refusals are logged; refusals.test.ts looks at the lines.
+beforeEach(() => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined);
+});
 
 /** Objects of tables that keep what they are sent, as the service's would. */
 class Tables {
@@ -56,7 +61,15 @@ class Tables {
       throw new Error('not asked');
     };
     const tokens = token === null ? null : [tokenFor(token, grant)];
-    return { tokens, object, tables: notAsked, queue: notAsked, now: () => this.nowMs };
+    return {
+      tokens,
+      object,
+      tables: notAsked,
+      names: notAsked,
+      queue: notAsked,
+      now: () => this.nowMs,
+      sleep: async () => undefined,
+    };
   }
 
   /** Later than the views of the test before are remembered. */

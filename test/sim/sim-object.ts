@@ -1,6 +1,7 @@
 import { zstdCompressSync } from 'node:zlib';
 import { versionOfMetadata } from '../../src/core/iceberg/locations.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import type { LogEvent } from '../../src/engine/commit-log.ts';
 import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
@@ -10,7 +11,7 @@ import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
-import { type LogEvent, TableWriter } from '../../src/engine/table-writer.ts';
+import { TableWriter } from '../../src/engine/table-writer.ts';
 import type { Created } from '../../src/store/store.ts';
 import type { SimCall } from './faults.ts';
 import { Rng } from './rng.ts';

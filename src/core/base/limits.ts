@@ -400,3 +400,12 @@ export const DEAD_LETTER_ERRORS_MAX = 5;
 
 /** Tables and queues that the configuration names for the consumer. */
 export const QUEUE_SETTINGS_MAX = 1_000;
+
+/** Tables on one page of metrics: each is a call to its object, a few tens of milliseconds, six at a time; some seconds. */
+export const METRICS_TABLES_MAX = 500;
+
+/** Refusals of one isolate are gathered this long before a table's object is told of them: one call for a burst. */
+export const REFUSALS_GATHER_MS = 2_000;
+
+/** Tables whose refusals one isolate gathers at a time; those of more are in the log alone. */
+export const REFUSALS_TABLES_MAX = 1_000;

@@ -1,3 +1,4 @@
+import { METRICS_TABLES_MAX } from '../../core/base/limits.ts';
 import { Attachment, Definition } from '../definition.ts';
 import { JSON_MEDIA_TYPES } from '../rows.ts';
 import {
@@ -78,6 +79,23 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       200: { description: 'a definition that can be put as it is, and why it is so', content: views.Inferred },
     },
     problems: { ...ROW_PROBLEMS, 400: [...ROW_PROBLEMS[400], 'bad-column-name', 'bad-definition', 'bad-schema'] },
+  },
+  'GET /v1/metrics': {
+    id: 'readLakeMetrics',
+    tag: 'service',
+    summary: 'Metrics of the tables that the token may read, in the text format of Prometheus',
+    parameters: [
+      query('after', 'namespace/table behind which the page begins'),
+      query('limit', 'tables of the page', { ...whole, maximum: METRICS_TABLES_MAX, default: METRICS_TABLES_MAX }),
+    ],
+    answers: { 200: { description: 'one page; Link leads to the next', content: 'text/plain' } },
+    problems: { 400: ['malformed', 'bad-name'], 503: ['store-unavailable'] },
+  },
+  'GET /v1/tables/{namespace}/{table}/metrics': {
+    id: 'readMetrics',
+    tag: 'service',
+    summary: 'Metrics of one table, in the text format of Prometheus',
+    answers: { 200: { description: 'what its object counts and holds', content: 'text/plain' } },
   },
   'PUT /v1/tables/{namespace}/{table}': {
     id: 'createTable',

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import type { Grant } from '../../src/core/access/grant.ts';
+import { METRICS_TABLES_MAX } from '../../src/core/base/limits.ts';
+import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
+import { metricsText } from '../../src/http/metrics-text.ts';
+import { Counts } from '../../src/object/counts.ts';
+import { type MetricsView, metricsView } from '../../src/object/metrics-view.ts';
+import { tokenFor } from '../core/access/token-for.ts';
+import { parseMetrics, sampleOf } from './prometheus.ts';
+
+const STORE = { classA: 0, classB: 0, free: 0, bytesWritten: 0, bytesRead: 0, operations: {} };
+
+function viewOf(over: Partial<MetricsView> = {}): MetricsView {
+  return {
+    ...new Counts().view(),
+    buffer: { batches: 0, rows: 0, bytes: 0, ageMs: 0 },
+    lastSequence: 3,
+    intentFailures: null,
+    lastCommitMs: null,
+    version: null,
+    hintedVersion: 0,
+    snapshots: null,
+    doomed: { keys: 0, dueMs: null },
+    parkedApps: 0,
+    startedMs: 1_000,
+    marks: {},
+    store: STORE,
+    ...over,
+  };
+}
+
+const parsed = (view: MetricsView) => parseMetrics(metricsText([{ namespace: 'n', table: 't', view }]));
+
+describe('metrics: text', () => {
+  it('a quiet table has gauges of zero, and nothing for what is not known', () => {
+    const samples = parsed(viewOf());
+    expect(sampleOf(samples, 'sluice_commit_lag_seconds')).toBe(0);
+    expect(sampleOf(samples, 'sluice_buffer_rows', { namespace: 'n', table: 't' })).toBe(0);
+    expect(sampleOf(samples, 'sluice_accepted_batches_total')).toBe(3);
+    for (const name of ['sluice_last_commit_timestamp_seconds', 'sluice_table_version', 'sluice_intent_failures']) {
+      expect(sampleOf(samples, name), name).toBeNull();
+    }
+  });
+
+  it('a busy one tells its buffer, its outcomes and its backlog', () => {
+    const counts = new Counts();
+    counts.commit('append', 'committed', 1500);
+    counts.commit('append', 'committed', 500);
+    counts.commit('append', 'unknown', null);
+    counts.commit('update', 'refused', null);
+    counts.refused('busy');
+    counts.refused('invalid-rows', 4);
+    counts.refused('busy');
+    const usage = { requests: 9, failed: 2, bytesWritten: 70, bytesRead: 0 };
+    const samples = parsed(
+      viewOf({
+        ...counts.view(),
+        buffer: { batches: 2, rows: 30, bytes: 400, ageMs: 2500 },
+        intentFailures: 3,
+        lastCommitMs: 1_900_000_000_500,
+        version: 8,
+        hintedVersion: 7,
+        snapshots: 5,
+        doomed: { keys: 11, dueMs: 1_900_000_001_000 },
+        parkedApps: 1,
+        marks: { 'lost-race': 2 },
+        store: { ...STORE, bytesWritten: 70, operations: { putIfAbsent: usage } },
+      }),
+    );
+    const value = (name: string, labels = {}) => sampleOf(samples, `sluice_${name}`, labels);
+    expect(value('commit_lag_seconds')).toBe(2.5);
+    expect([value('buffer_batches'), value('buffer_rows'), value('buffer_bytes')]).toEqual([2, 30, 400]);
+    expect(value('last_commit_timestamp_seconds')).toBe(1_900_000_000.5);
+    expect([value('intent_failures'), value('table_version'), value('pointer_version')]).toEqual([3, 8, 7]);
+    expect([value('table_snapshots'), value('erase_backlog_keys'), value('parked_apps')]).toEqual([5, 11, 1]);
+    expect(value('incarnation_commits_total', { operation: 'append', outcome: 'committed' })).toBe(2);
+    expect(value('incarnation_commits_total', { operation: 'append', outcome: 'unknown' })).toBe(1);
+    expect(value('incarnation_commits_total', { operation: 'update', outcome: 'refused' })).toBe(1);
+    expect(value('incarnation_refusals_total', { type: 'busy' })).toBe(2);
+    expect(value('incarnation_refusals_total', { type: 'invalid-rows' })).toBe(4);
+    expect(value('incarnation_commit_lag_seconds_total')).toBe(2);
+    expect(value('incarnation_commit_lag_commits_total')).toBe(2);
+    expect(value('incarnation_store_requests_total', { operation: 'putIfAbsent' })).toBe(9);
+    expect(value('incarnation_store_failures_total', { operation: 'putIfAbsent' })).toBe(2);
+    expect(value('incarnation_store_written_bytes_total')).toBe(70);
+    expect(value('incarnation_marks_total', { mark: 'lost-race' })).toBe(2);
+  });
+
+  it('values of labels are escaped', () => {
+    const samples = parsed(viewOf({ refusals: [{ type: 'a"b\\c\nd', count: 1 }] }));
+    expect(sampleOf(samples, 'sluice_incarnation_refusals_total', { type: 'a"b\\c\nd' })).toBe(1);
+  });
+
+  it('an object that knows no table has none; a counter of what it took lasts longer than its incarnation', () => {
+    const buffer = { frames: 0, rows: 0, bytes: 0, oldestMs: null };
+    const state = { table: null, lastSequence: 0, buffer, intent: null, lastCommit: null, hintedVersion: 0 };
+    const parts = { nowMs: 10, snapshots: null, parkedApps: 0, startedMs: 1, marks: {}, store: STORE };
+    const viewed = (over: object) =>
+      metricsView({ ...parts, counts: new Counts().view(), state: { ...state, ...over } as never });
+    expect(viewed({})).toBeNull();
+    expect(viewed({ table: { uuid: 'u', version: 4 } })).toMatchObject({ version: 4, lastSequence: 0 });
+    expect(viewed({ lastSequence: 2, buffer: { ...buffer, frames: 1, oldestMs: 4 } })).toMatchObject({
+      buffer: { batches: 1, ageMs: 6 },
+      version: null,
+    });
+  });
+});
+
+/** A lake of the given tables; those without a view do not answer, null knows no table. */
+function appOf(tables: Record<string, MetricsView | null | undefined>, grant: Partial<Grant> = {}) {
+  const asked: string[] = [];
+  const names = Object.keys(tables).map((name) => ({ namespace: name.split('/')[0], table: name.split('/')[1] }));
+  const ports: AppPorts = {
+    tokens: [tokenFor('right', { scopes: ['read'], ...grant })],
+    object(namespace, table) {
+      asked.push(`${namespace}/${table}`);
+      const view = tables[`${namespace}/${table}`];
+      const missing = { kind: 'invalid', type: 'unknown-table', message: 'table does not exist', detail: {} };
+      return {
+        metrics: async () => {
+          if (view === undefined) throw new Error('down');
+          return view;
+        },
+        ingest: async () => ({ ok: false, problem: missing }),
+        refused: async () => undefined,
+      } as unknown as TableCalls;
+    },
+    tables: () => Promise.reject(new Error('not asked')),
+    names: async (after, most, visible) =>
+      names
+        .filter(({ namespace, table }) => visible.table(namespace, table) && `${namespace}/${table}` > (after ?? ''))
+        .slice(0, most),
+    queue: () => {
+      throw new Error('not asked');
+    },
+    now: () => 0,
+    sleep: async () => undefined,
+  };
+  const get = async (path: string) => {
+    const response = await createApp(() => ports).request(path, { headers: { authorization: 'Bearer right' } });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return { get, asked };
+}
+
+describe('metrics: endpoints', () => {
+  it('of a table, also while its object alone knows of it', async () => {
+    const { get } = appOf({ 'n/t': viewOf(), 'n/none': null });
+    const { status, headers, text } = await get('/v1/tables/n/t/metrics');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    expect(parseMetrics(text).every(({ labels }) => labels['namespace'] === 'n' && labels['table'] === 't')).toBe(true);
+    expect((await get('/v1/tables/n/none/metrics')).status).toBe(404);
+  });
+
+  it('of the lake: tables that may be read, a page at a time', async () => {
+    const { get, asked } = appOf(
+      { 'a/x': viewOf(), 'b/down': undefined, 'b/none': null, 'b/y': viewOf(), 'c/z': viewOf() },
+      { tables: ['a/*', 'b/*'] },
+    );
+    const { headers, text } = await get('/v1/metrics?limit=3');
+    const samples = parseMetrics(text);
+    const tables = samples.filter(({ name }) => name === 'sluice_buffer_rows').map(({ labels }) => labels['table']);
+    expect(tables).toEqual(['x']);
+    expect(sampleOf(samples, 'sluice_lake_tables')).toBe(1);
+    expect(sampleOf(samples, 'sluice_lake_unanswered_tables')).toBe(1);
+    expect(sampleOf(samples, 'sluice_lake_more')).toBe(1);
+    expect(headers.get('link')).toBe('<?after=b/none&limit=3>; rel="next"');
+    const next = await get('/v1/metrics?after=b/none&limit=3');
+    expect(sampleOf(parseMetrics(next.text), 'sluice_buffer_rows')).toBe(0);
+    expect(sampleOf(parseMetrics(next.text), 'sluice_lake_more')).toBe(0);
+    expect(next.headers.get('link')).toBeNull();
+    expect(asked).not.toContain('c/z');
+    for (const query of ['limit=0', 'limit=x', 'after=a', 'after=a/b/c']) {
+      expect((await get(`/v1/metrics?${query}`)).status, query).toBe(400);
+    }
+  });
+
+  it('of a large lake: no page is larger than its bound', async () => {
+    const many = Array.from({ length: METRICS_TABLES_MAX + 5 }, (_, at) => [
+      `n/t${String(at).padStart(5, '0')}`,
+      viewOf(),
+    ]);
+    const { get, asked } = appOf(Object.fromEntries(many) as Record<string, MetricsView>, { tables: ['*'] });
+    const { text } = await get('/v1/metrics?limit=900000');
+    expect(sampleOf(parseMetrics(text), 'sluice_lake_tables')).toBe(METRICS_TABLES_MAX);
+    expect(asked).toHaveLength(METRICS_TABLES_MAX);
+  });
+});
