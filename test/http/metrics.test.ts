@@ -1,8 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Grant } from '../../src/core/access/grant.ts';
 import { METRICS_TABLES_MAX } from '../../src/core/base/limits.ts';
 import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
-import { metricsText } from '../../src/http/metrics-text.ts';
+import { lakeMetricsText, metricsText } from '../../src/http/metrics-text.ts';
 import { Counts } from '../../src/object/counts.ts';
 import { type MetricsView, metricsView } from '../../src/object/metrics-view.ts';
 import { tokenFor } from '../core/access/token-for.ts';
@@ -184,5 +186,35 @@ describe('metrics: endpoints', () => {
     const { text } = await get('/v1/metrics?limit=900000');
     expect(sampleOf(parseMetrics(text), 'sluice_lake_tables')).toBe(METRICS_TABLES_MAX);
     expect(asked).toHaveLength(METRICS_TABLES_MAX);
+  });
+});
+
+describe('metrics: the guide', () => {
+  const root = join(import.meta.dirname, '../..');
+  const guide = readFileSync(join(root, 'docs/deploying.md'), 'utf8');
+
+  it('names no metric that is not there', () => {
+    const counts = { outcomes: [{ operation: 'o', outcome: 'o', count: 1 }], refusals: [{ type: 't', count: 1 }] };
+    const known = { intentFailures: 1, lastCommitMs: 1, version: 1, snapshots: 1, marks: { 'lost-race': 1 } };
+    const tables = [
+      { namespace: 'n', table: 't', view: viewOf({ ...counts, ...known, doomed: { keys: 1, dueMs: 1 } }) },
+    ];
+    const names = new Set(
+      parseMetrics(lakeMetricsText({ tables, unanswered: 0, more: false })).map(({ name }) => name),
+    );
+    const named = [...guide.matchAll(/sluice_[a-z_]+/g)].map(([name]) => name);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it('explains every event of the log', () => {
+    const events = new Set<string>();
+    for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+      if (!file.endsWith('.ts')) continue;
+      const text = readFileSync(join(root, 'src', file), 'utf8');
+      for (const [, event] of text.matchAll(/(?:\bevent: |#log\()'([a-z-]+)'/g)) events.add(event);
+    }
+    expect(events.size).toBeGreaterThan(8);
+    expect([...events].filter((event) => !guide.includes(`\`${event}\``))).toEqual([]);
   });
 });
