@@ -13,6 +13,9 @@ beforeEach(() => {
 /** Routes that ask for no token. */
 const OPEN = new Set(['GET /health', 'GET /ping', 'GET /openapi.json']);
 
+/** Routes that only look, and take a body for that. */
+const LOOKS = new Set(['POST /v1/infer']);
+
 /** Routes that put rows in; all other changes are the administrators'. */
 /** What asks with a body and changes nothing. */
 const LOOKS = new Set(['POST /v1/infer']);
