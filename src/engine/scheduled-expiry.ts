@@ -4,10 +4,10 @@ import { expiryDueMs } from '../core/maintain/expiry-due.ts';
 import { expiresByItself, retentionPolicy } from '../core/maintain/retention-policy.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { StoreError } from '../store/store.ts';
+import type { LogEvent } from './commit-log.ts';
 import type { Expirer } from './expirer.ts';
 import type { OpenTable } from './open-table.ts';
-import type { Clock, ErrorRecord, Ledger } from './ports.ts';
-import type { Chore, LogEvent } from './table-writer.ts';
+import type { Chore, Clock, ErrorRecord, Ledger } from './ports.ts';
 
 /** How the expiry of a table stands, for its status. */
 export interface ExpiryState {

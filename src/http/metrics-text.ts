@@ -45,6 +45,12 @@ const FAMILIES: readonly Family[] = [
   gauge('sluice_erase_due_timestamp_seconds', 'When the first of them may go', (view) =>
     one(seconds(view.doomed.dueMs)),
   ),
+  gauge('sluice_expiry_due_timestamp_seconds', 'When snapshots are to expire next; absent when none are', (view) =>
+    one(seconds(view.expiry.dueMs)),
+  ),
+  gauge('sluice_expiry_failures', 'Failed expiries since the last that went through', (view) =>
+    one(view.expiry.failures),
+  ),
   gauge('sluice_parked_apps', 'Producers that wait for their owner to skip or replace a refused epoch', (view) =>
     one(view.parkedApps),
   ),

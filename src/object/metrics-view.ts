@@ -15,6 +15,7 @@ export interface MetricsView extends CountsView {
   /** Of the newest metadata that this incarnation has read; null before it has. */
   snapshots: number | null;
   doomed: { keys: number; dueMs: number | null };
+  expiry: { dueMs: number | null; failures: number };
   parkedApps: number;
   startedMs: number;
   marks: Partial<Record<Mark, number>>;
@@ -25,6 +26,7 @@ export interface MetricsParts {
   state: LedgerState;
   nowMs: number;
   snapshots: number | null;
+  expiry: MetricsView['expiry'];
   parkedApps: number;
   startedMs: number;
   marks: Partial<Record<Mark, number>>;

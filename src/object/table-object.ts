@@ -304,11 +304,12 @@ export class TableObject extends DurableObject<Env> {
   /** What the object counts and holds, asked of nobody else; null when it has never had to do with a table. */
   async metrics(): Promise<MetricsView | null> {
     if (this.#made instanceof SluiceError) return null;
-    const { ledger, table, startedMs, marks, store, counts } = this.#made;
+    const { ledger, table, expiry, startedMs, marks, store, counts } = this.#made;
     return metricsView({
       state: ledger.state(),
       nowMs: systemClock.now(),
       snapshots: table.base?.metadata.snapshots.length ?? null,
+      expiry: { dueMs: expiry.state.dueMs, failures: expiry.state.failures },
       parkedApps: ledger.heldApps().filter((app) => ledger.app(app).parked !== null).length,
       startedMs,
       marks: marks.counts,

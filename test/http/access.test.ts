@@ -17,8 +17,6 @@ const OPEN = new Set(['GET /health', 'GET /ping', 'GET /openapi.json']);
 const LOOKS = new Set(['POST /v1/infer']);
 
 /** Routes that put rows in; all other changes are the administrators'. */
-/** What asks with a body and changes nothing. */
-const LOOKS = new Set(['POST /v1/infer']);
 const APPENDS = new Set([
   'POST /api/v2/write',
   'POST /v1/tables/:namespace/:table/rows',

@@ -23,6 +23,7 @@ function viewOf(over: Partial<MetricsView> = {}): MetricsView {
     hintedVersion: 0,
     snapshots: null,
     doomed: { keys: 0, dueMs: null },
+    expiry: { dueMs: null, failures: 0 },
     parkedApps: 0,
     startedMs: 1_000,
     marks: {},
@@ -64,6 +65,7 @@ describe('metrics: text', () => {
         hintedVersion: 7,
         snapshots: 5,
         doomed: { keys: 11, dueMs: 1_900_000_001_000 },
+        expiry: { dueMs: 1_900_000_002_000, failures: 6 },
         parkedApps: 1,
         marks: { 'lost-race': 2 },
         store: { ...STORE, bytesWritten: 70, operations: { putIfAbsent: usage } },
@@ -74,6 +76,7 @@ describe('metrics: text', () => {
     expect([value('buffer_batches'), value('buffer_rows'), value('buffer_bytes')]).toEqual([2, 30, 400]);
     expect(value('last_commit_timestamp_seconds')).toBe(1_900_000_000.5);
     expect([value('intent_failures'), value('table_version'), value('pointer_version')]).toEqual([3, 8, 7]);
+    expect([value('expiry_due_timestamp_seconds'), value('expiry_failures')]).toEqual([1_900_000_002, 6]);
     expect([value('table_snapshots'), value('erase_backlog_keys'), value('parked_apps')]).toEqual([5, 11, 1]);
     expect(value('incarnation_commits_total', { operation: 'append', outcome: 'committed' })).toBe(2);
     expect(value('incarnation_commits_total', { operation: 'append', outcome: 'unknown' })).toBe(1);
@@ -96,7 +99,15 @@ describe('metrics: text', () => {
   it('an object that knows no table has none; a counter of what it took lasts longer than its incarnation', () => {
     const buffer = { frames: 0, rows: 0, bytes: 0, oldestMs: null };
     const state = { table: null, lastSequence: 0, buffer, intent: null, lastCommit: null, hintedVersion: 0 };
-    const parts = { nowMs: 10, snapshots: null, parkedApps: 0, startedMs: 1, marks: {}, store: STORE };
+    const parts = {
+      nowMs: 10,
+      snapshots: null,
+      expiry: { dueMs: null, failures: 0 },
+      parkedApps: 0,
+      startedMs: 1,
+      marks: {},
+      store: STORE,
+    };
     const viewed = (over: object) =>
       metricsView({ ...parts, counts: new Counts().view(), state: { ...state, ...over } as never });
     expect(viewed({})).toBeNull();
