@@ -165,9 +165,12 @@ function batchIdOf({ decoded, opened }: Item): string {
   return decoded?.batchId ?? opened.batchId ?? opened.id;
 }
 
-function reasonOf(error: unknown): { type: string; reason: string } {
-  if (error instanceof SluiceError) return { type: error.type, reason: error.message };
+/** For the log. Why a message is refused is in its letter: values of rows are no matter of a log. */
+function reasonOf(error: unknown): { type: string; reason?: string } {
+  if (error instanceof SluiceError) {
+    const { kind, type, message } = error;
+    return kind === 'invalid' || kind === 'rejected' ? { type } : { type, reason: message };
+  }
   const type = problemOf(error).body.type.split(':').at(-1) ?? 'internal';
-  // The operator's own log may hold what a client must not see.
   return { type, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }

@@ -234,6 +234,8 @@ describe('a delivery', () => {
     expect(world.logged.map(({ event, message }) => `${event} ${message}`)).toEqual(
       world.letters.map(({ message_id }) => `dead-letter ${message_id}`),
     );
+    expect(JSON.stringify(world.logged)).not.toContain('nonsense');
+    expect(JSON.stringify(world.logged)).not.toContain('whole number');
   });
 
   it('a message whose dead letter is not taken comes again', async () => {
