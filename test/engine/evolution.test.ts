@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { SluiceError } from '../../src/core/base/errors.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
+import { LEFT_OUT_KEY } from '../../src/core/batch/left-out.ts';
 import { parseSchemaChanges } from '../../src/core/commit/plan-schema.ts';
 import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import { proposedSchema } from '../../src/core/iceberg/proposal.ts';
 import type { Schema } from '../../src/core/iceberg/types.ts';
+import type { MetadataUpdate } from '../../src/core/iceberg/updates.ts';
 import { newFrame } from '../../src/http/new-frame.ts';
 import { type RowError, rowBudget, rowCollector } from '../../src/http/row-collector.ts';
 import { ingestView } from '../../src/object/views.ts';
@@ -135,6 +137,18 @@ describe('evolution: one commit', () => {
   });
 });
 
+test('evolution: an engine’s head object, made for the columns before, goes with the commit that changes them', async () => {
+  const key = `${PLACE.prefix}/metadata/timelake-head`;
+  const { memory } = scenario.world;
+  await memory.putIfAbsent(key, new Uint8Array(1));
+  await accept({ v: 1 });
+  await service.drain();
+  expect(await memory.head(key)).not.toBeNull();
+  await accept({ x: 1 });
+  await service.drain();
+  expect(await memory.head(key)).toBeNull();
+});
+
 describe('evolution: refusals', () => {
   test('a batch that contradicts one that waits is refused at the door, not when it is committed', async () => {
     await accept({ x: 1, y: 1.5 });
@@ -159,6 +173,32 @@ describe('evolution: refusals', () => {
     await expect(until(send(other))).rejects.toMatchObject({ kind: 'conflict', type: 'table-changed' });
     await service.drain();
     expect(await tableNow('x')).toEqual([[1n]]);
+  });
+
+  test('what was not taken after all counts no more once nothing waits', async () => {
+    await until(send({ ...frameOf([{ v: 1 }]), batchId: 'k' }));
+    await service.drain();
+    const other = { ...frameOf([{ x: 'one' }]), batchId: 'k', digest: 'another' };
+    await expect(until(send(other))).rejects.toMatchObject({ type: 'idempotency-conflict' });
+    await accept({ v: 2 });
+    await accept({ x: 1 });
+    await service.drain();
+    expect(columnsNow()).toEqual({ x: [5, 'long'] });
+  });
+
+  test('batches that contradict each other and wait together: the earlier one is committed', async () => {
+    // As the ledger of a build without this door, or one that was restored, may hold them.
+    const frames = [frameOf([{ v: 1, x: 1 }]), frameOf([{ v: 2, x: 'one' }]), frameOf([{ v: 3, y: 1 }])];
+    scenario.ledger.accept(frames, scenario.world.clock.now());
+    await service.drain();
+    expect(states()).toEqual(['committed', 'incompatible-type', 'committed']);
+    // In one version, which says what it left out.
+    expect(metadataOf(service).snapshots).toHaveLength(1);
+    expect(metadataOf(service).snapshots[0].summary[LEFT_OUT_KEY]).toContain('incompatible-type');
+    expect(await tableNow('v', 'x', 'y')).toEqual([
+      [1n, 1n, null],
+      [3n, null, 1n],
+    ]);
   });
 
   test('what was refused counts no more once nothing waits', async () => {
@@ -234,6 +274,51 @@ describe('evolution: other writers', () => {
     await until(run);
     await service.drain();
     expect(service.count('lost-race')).toBe(1);
+    expect(columnsNow()).toEqual({ x: [6, 'long'] });
+    expect(await tableNow('x')).toEqual([[1n]]);
+  });
+
+  test('a change of theirs that moves the schema, or only the list of schemas, is seen before the write', async () => {
+    await meanwhile({ rename: 'v', to: 'w' });
+    await until(service.table.load());
+    const { fields } = currentSchema(metadataOf(service));
+    const named = (name: string) => ({
+      type: 'struct' as const,
+      'schema-id': 0,
+      fields: fields.map((field) => (field.name === 'w' ? { ...field, name } : field)),
+    });
+    const changes: MetadataUpdate[][] = [
+      [{ action: 'add-schema', schema: named('u') }],
+      [{ action: 'set-current-schema', 'schema-id': 0 }],
+    ];
+    for (const [i, updates] of changes.entries()) {
+      await accept({ [`x${i}`]: i });
+      const held = service.store.faults.next('putIfAbsent', /v\d+\.metadata\.json$/, 'slow');
+      scenario.world.clock.advance(20_000);
+      const run = service.writer.run();
+      await until(held.reached);
+      await until(newcomer().changes.update([], updates));
+      held.release();
+      await until(run);
+      await service.drain();
+      await expectValid(scenario.world, false);
+    }
+    expect(await tableNow('x1')).toEqual([[null], [1n]]);
+    expect(currentSchema(metadataOf(service)).fields.map(({ name }) => name)).toContain('v');
+  });
+
+  test('B035: ids that others gave out and took away meanwhile, without a trace in the list of schemas, are not given again', async () => {
+    await accept({ x: 1 });
+    const held = service.store.faults.next('putIfAbsent', /v\d+\.metadata\.json$/, 'slow');
+    scenario.world.clock.advance(20_000);
+    const run = service.writer.run();
+    await until(held.reached);
+    await meanwhile({ add: 'q', type: 'string' });
+    await meanwhile({ drop: 'q' });
+    await until(newcomer().changes.update([], [{ action: 'remove-schemas', 'schema-ids': [1] }]));
+    held.release();
+    await until(run);
+    await service.drain();
     expect(columnsNow()).toEqual({ x: [6, 'long'] });
     expect(await tableNow('x')).toEqual([[1n]]);
   });

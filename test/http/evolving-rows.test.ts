@@ -118,6 +118,10 @@ describe('new columns: rows', () => {
     const late = await evolve('{"a":"\\ud83d","id":1}\n{"a":"x","id":2}', { options: { onError: 'skip' } });
     expect(tableOf(late)).toEqual([[2, null, null, 'x']]);
     expect(late.errors).toMatchObject([{ line: 1, field: 'a', type: 'lone-surrogate' }]);
+    // In the order of lines, whenever they were found.
+    const both = await evolve('{"a":"\\ud83d"}\n{"id":"no"}\n{"a":"x"}', { options: { onError: 'skip' } });
+    expect(both.errors.map(({ line }) => line)).toEqual([1, 2]);
+    expect(tableOf(both)).toEqual([[null, null, null, 'x']]);
   });
 
   it('a batch brings a bounded number of columns', async () => {
