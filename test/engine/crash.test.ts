@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { SUMMARY_KEYS } from '../../src/core/iceberg/summary.ts';
 import { crashAt } from '../sim/crash.ts';
 import {
   acknowledge,
@@ -35,11 +36,14 @@ async function crashed(point: number): Promise<{ reached: boolean; points: numbe
   const scenario = await newScenario();
   await acknowledge(scenario, [uniqueRow()]);
   await scenario.service.drain();
+  const events = [scenario.service.events];
   scenario.service = new Service(scenario.world, scenario.ledger);
+  events.push(scenario.service.events);
   const crash = crashAt(scenario.service, point);
   await live(scenario);
   scenario.ledger.hook = () => undefined;
   scenario.service = new Service(scenario.world, scenario.ledger);
+  events.push(scenario.service.events);
   await scenario.world.clock.until(scenario.service.writer.check());
   await scenario.service.drain();
   // What the ledger had taken, it commits, answered or not.
@@ -47,6 +51,12 @@ async function crashed(point: number): Promise<{ reached: boolean; points: numbe
   const present = await tableRows(scenario.world);
   scenario.acknowledged.push(...sent.filter((row) => present.includes(row)));
   await expectExactlyOnce(scenario);
+  // Whoever made it, each commit has been told of.
+  const told = new Set(events.flat().flatMap(({ event, commit_id }) => (event === 'committed' ? [commit_id] : [])));
+  const made =
+    scenario.service.table.base?.metadata.snapshots.map(({ summary }) => summary[SUMMARY_KEYS.commitId]) ?? [];
+  expect(made.length).toBeGreaterThan(0);
+  expect(made.filter((id) => !told.has(id))).toEqual([]);
   return { reached: crash.reached(), points: crash.points(), marks: scenario.service.marks };
 }
 

@@ -203,6 +203,11 @@ describe('epochs: parked apps', () => {
     expect(watermark('b')).toBe(1n);
     expect(watermark('a')).toBeUndefined();
     expect(scenario.service.count('app-parked')).toBe(1);
+    const told = scenario.service.events.filter(({ event }) => event === 'batches-refused');
+    expect(told.map(({ outcome, type, batches }) => [outcome, type, batches])).toEqual([
+      ['parked', 'frame-corrupt', 1],
+      ['parked', 'app-parked', 1],
+    ]);
     await expect(send(dense('a', 3n))).rejects.toMatchObject({ type: 'app-parked', detail: { epoch: '1' } });
     await send(dense('b', 2n));
     await scenario.service.drain();

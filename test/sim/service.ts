@@ -6,7 +6,7 @@ import { partitionRows } from '../../src/core/columns/partition.ts';
 import { currentSchema, defaultSpec } from '../../src/core/iceberg/metadata.ts';
 import type { TableDefinition } from '../../src/core/table/definition.ts';
 import { codecs } from '../../src/engine/codecs.ts';
-import type { LogEvent } from '../../src/engine/commit-log.ts';
+import { commitLog, type LogEvent } from '../../src/engine/commit-log.ts';
 import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
@@ -119,7 +119,13 @@ export class Service {
         this.armedMs = dueMs;
       },
     };
-    this.table = new OpenTable(ports, PLACE);
+    const observe = commitLog({
+      clock: world.clock,
+      oldestMs: () => ledger.state().buffer.oldestMs,
+      count: () => undefined,
+      log: ({ event, ...members }) => this.events.push({ event, table: PLACE.location, ...members }),
+    });
+    this.table = new OpenTable(ports, PLACE, observe);
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const eraser = new Eraser(ports, this.table);
