@@ -73,6 +73,7 @@ export class IntentRunner {
     let refused: ReadonlyMap<number, string> = new Map();
     for (let attempt = 0; attempt < PREPARE_TRIES_MAX; ) {
       const base = this.#table.base ?? (await this.#table.load());
+      if (!this.#isOpen(intent)) return true;
       if (base === null) return this.#defer(open, 'table-gone', 'table has no version in the store');
       if (base.metadata['table-uuid'] !== intent.tableUuid) return this.#otherTable(open);
       const selection = this.#select(base, intent, frames, refused);
@@ -89,7 +90,11 @@ export class IntentRunner {
         continue;
       }
       attempt++;
-      const result = await this.#table.commit(prepared.operation, (version) => this.#ports.ledger.noteTarget(version));
+      const result = await this.#table.commit(prepared.operation, (version) => {
+        if (this.#isOpen(intent)) this.#ports.ledger.noteTarget(version);
+      });
+      // Let go of meanwhile, with all that was buffered: another table took the place.
+      if (!this.#isOpen(intent)) return true;
       switch (result.outcome) {
         case 'committed':
           this.#settle(result.base, result.found, intent);
@@ -128,6 +133,7 @@ export class IntentRunner {
     this.#known = intent.commitId;
     const base = await this.#table.load();
     const found = base === null ? null : this.#table.sink.findCommit(base, intent.commitId);
+    if (!this.#isOpen(intent)) return true;
     if (base === null || found === null) return false;
     marks.hit('read-back-own');
     this.#events.found(intent, found);
@@ -135,9 +141,14 @@ export class IntentRunner {
     return true;
   }
 
+  #isOpen({ commitId }: Intent): boolean {
+    return this.#ports.ledger.state().intent?.intent.commitId === commitId;
+  }
+
   /** Asked before anything is made of the frames: of another table they know neither schema nor progress. */
   async #otherTable(open: OpenIntent): Promise<boolean> {
     const base = await this.#table.load();
+    if (!this.#isOpen(open.intent)) return true;
     if (base === null) return this.#defer(open, 'table-gone', 'table has no version in the store');
     if (base.metadata['table-uuid'] === open.intent.tableUuid) return this.run(open);
     const type = tableSettings(base.metadata.properties).dropped ? 'table-dropped' : 'table-replaced';

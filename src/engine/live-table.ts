@@ -1,7 +1,10 @@
 import { invalid } from '../core/base/errors.ts';
+import { own } from '../core/base/shape.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { refAt } from '../core/commit/plan-refs.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
 import { checkWritable, tableSettings } from '../core/table/properties.ts';
-import type { TablePlace } from './open-table.ts';
+import type { OpenTable, TablePlace } from './open-table.ts';
 
 /**
  * The base of a table that is there and served, for whoever wants to read or write it.
@@ -17,4 +20,17 @@ export function liveTable(base: IcebergBase | null, place: TablePlace): IcebergB
   if (!settings.served) throw invalid('not-attached', `table was made by another writer and is not attached: ${name}`);
   checkWritable(base.metadata.properties);
   return base;
+}
+
+/**
+ * The table with a branch that takes rows. One that the base does not have may have been made since it was read: it is looked
+ * for again before it is refused.
+ *
+ * @throws invalid `unknown-ref`; `bad-ref` for a tag; and see `liveTable`
+ */
+export async function liveWithBranch(base: IcebergBase, branch: string, table: OpenTable): Promise<IcebergBase> {
+  if (branch === MAIN || own(base.metadata.refs, branch)?.type === 'branch') return base;
+  const newest = liveTable(await table.load(), table.place);
+  if (refAt(newest.metadata, branch).type === 'branch') return newest;
+  throw invalid('bad-ref', `ref is a tag and takes no rows: ${branch}`);
 }

@@ -83,12 +83,12 @@ export class OpenTable {
   }
 
   async #run(operation: Operation, note: (version: number) => void): Promise<CommitResult<IcebergBase>> {
-    const before = this.#base?.version ?? 0;
+    const before = this.#base;
     const startedMs = this.#clock.now();
     const tookMs = () => this.#clock.now() - startedMs;
     let result: CommitResult<IcebergBase>;
     try {
-      result = await this.#committer.commit(operation, this.#base, note);
+      result = await this.#committer.commit(operation, before, note);
     } catch (error) {
       this.#observe(operation, { outcome: 'failed', error }, tookMs());
       throw error;
@@ -97,14 +97,14 @@ export class OpenTable {
     switch (result.outcome) {
       case 'committed':
         // Somebody else's version in between: the pointer may have moved without us.
-        if (result.base.version !== before + 1) this.#hint.invalidate();
-        this.#take(result.base);
+        if (result.base.version !== (before?.version ?? 0) + 1) this.#hint.invalidate();
+        if (!this.#isPast(before, result.base)) this.#take(result.base);
         break;
       case 'again':
       case 'refused':
       case 'nothing':
       case 'conflict':
-        this.#take(result.base);
+        if (!this.#isPast(before, result.base)) this.#take(result.base);
         this.#hint.invalidate();
         break;
       case 'unavailable':
@@ -112,6 +112,15 @@ export class OpenTable {
         break;
     }
     return result;
+  }
+
+  /**
+   * A commit on the table as it was before ended late, and a load beside it has seen another table since: what the commit
+   * left is of the one that is gone. What a commit itself made of the table (creation, drop) is never past.
+   */
+  #isPast(before: IcebergBase | null, result: IcebergBase | null): boolean {
+    const [was, is, ended] = [before, this.#base, result].map((base) => base?.metadata['table-uuid']);
+    return is !== was && ended === was;
   }
 
   #take(base: IcebergBase | null): void {

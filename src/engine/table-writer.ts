@@ -1,6 +1,6 @@
 import { hex } from '../core/base/bytes.ts';
 import type { Compress } from '../core/base/codecs.ts';
-import { conflict, invalid, SluiceError, unavailable } from '../core/base/errors.ts';
+import { conflict, SluiceError, unavailable } from '../core/base/errors.ts';
 import {
   BATCH_PARTITIONS_MAX,
   FLUSH_INTERVAL_MIN_MS,
@@ -8,14 +8,12 @@ import {
   RUN_ALARM_MS,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
-import { own } from '../core/base/shape.ts';
 import { ownWatermark, readEpochs } from '../core/batch/epochs.ts';
 import { flushDueMs } from '../core/batch/flush-policy.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
-import { refAt } from '../core/commit/plan-refs.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { StoreError } from '../store/store.ts';
@@ -26,7 +24,7 @@ import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
 import { freshSnapshotId } from './identity.ts';
 import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
-import { liveTable } from './live-table.ts';
+import { liveTable, liveWithBranch } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import { Pointer } from './pointer.ts';
 import type { Chore, ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
@@ -102,7 +100,7 @@ export class TableWriter {
    */
   async append(frame: NewFrame, tableUuid: string, waitMs: number): Promise<Accepted> {
     const { clock } = this.#ports;
-    const base = await this.#liveWith(frame.branch ?? MAIN);
+    const base = await liveWithBranch(await this.live(), frame.branch ?? MAIN, this.#table);
     this.#expect(base, tableUuid);
     const { sequence, duplicate } = await this.#admit(frame, base);
     if (waitMs > 0 && this.#receipt(sequence).state === 'buffered') {
@@ -155,15 +153,6 @@ export class TableWriter {
     const { ledger } = this.#ports;
     const receipt = receiptId(ledger.state().ledgerId, sequence);
     return { receipt, sequence, duplicate, state: this.#receipt(sequence) };
-  }
-
-  /** The table with the branch: it may have been made since the table was read, so it is looked for again before a refusal. */
-  async #liveWith(branch: string): Promise<IcebergBase> {
-    const base = await this.live();
-    if (branch === MAIN || own(base.metadata.refs, branch)?.type === 'branch') return base;
-    const newest = liveTable(await this.#table.load(), this.#table.place);
-    if (refAt(newest.metadata, branch).type === 'branch') return newest;
-    throw invalid('bad-ref', `ref is a tag and takes no rows: ${branch}`);
   }
 
   /** Flushes what is buffered now and resolves when it is settled or a try at it failed. */
@@ -391,9 +380,6 @@ export class TableWriter {
     const { clock, ledger } = this.#ports;
     try {
       await this.check();
-      this.#loadFailures = 0;
-      this.#lastRunError = null;
-      this.#retryLoadMs = 0;
       for (let flush = 0; flush < FLUSHES_PER_RUN_MAX; flush++) {
         const state = ledger.state();
         const forced = this.#forced;
@@ -407,6 +393,9 @@ export class TableWriter {
         if (!this.#seal(state)) break;
       }
       this.#forced = false;
+      this.#loadFailures = 0;
+      this.#lastRunError = null;
+      this.#retryLoadMs = 0;
       this.#pointer.move();
       for (const chore of this.#chores) {
         const choreMs = chore.dueMs();
@@ -426,11 +415,14 @@ export class TableWriter {
   /** Opens an intent for the oldest batches. False when there is nothing to flush. */
   #seal(state: LedgerState): boolean {
     const { clock, ledger, random } = this.#ports;
-    const base = liveTable(this.#table.base, this.#table.place);
-    if (state.table !== null && state.table.uuid !== base.metadata['table-uuid']) {
-      this.replaced(base, this.#refusal('table-replaced', 'another table took the place of the one before'));
+    const known = this.#table.base;
+    // Before it is asked whether that one is served: what waits is not for it, whoever made it.
+    if (known !== null && state.table !== null && state.table.uuid !== known.metadata['table-uuid']) {
+      const type = tableSettings(known.metadata.properties).dropped ? 'table-dropped' : 'table-replaced';
+      this.replaced(known, this.#refusal(type, 'another table took the place of the one before'));
       return false;
     }
+    const base = liveTable(known, this.#table.place);
     const settings = tableSettings(base.metadata.properties);
     const range = ledger.next({
       rowsMax: settings.flush.rows,

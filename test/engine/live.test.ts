@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
+import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
 import {
   acknowledge,
   expectExactlyOnce,
   expectValid,
   newScenario,
   newWorld,
+  type Scenario,
   tableRows,
   uniqueRow,
 } from '../sim/scenario.ts';
 import { PLACE, SERIES, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
+import { metadataOf } from './file-operations.ts';
 
 describe('live: which table the buffer is for', () => {
   test('create: a batch taken while the answer to the creation was on its way is not refused', async () => {
@@ -220,4 +223,86 @@ describe('live: which table the buffer is for', () => {
     await other.drain();
     expect(await tableRows(world)).toEqual([]);
   });
+
+  test('an engine made it anew, and nobody has attached it: what waits is refused, and no alarm is set for it', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    await foreignTable(scenario);
+    // As a request for its description does.
+    await world.clock.until(service.table.load());
+    world.clock.advance(20_000);
+    await world.clock.until(service.writer.run());
+    expect(ledger.receipt(1)).toMatchObject({ state: 'refused', type: 'table-replaced' });
+    expect(service.writer.dueMs()).toBeNull();
+  });
+
+  test('a table of a newer build: tried again later each time, and not every second for ever', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    await rewritten(scenario, (properties) => ({ ...properties, 'sluice.format-version': '99' }));
+    await world.clock.until(service.table.load());
+    const waits: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      world.clock.advance(Math.max(0, (service.writer.dueMs() ?? 0) - world.clock.now()));
+      await world.clock.until(service.writer.run());
+      waits.push((service.writer.dueMs() ?? 0) - world.clock.now());
+    }
+    expect(service.writer.lastRunError).toMatchObject({ type: 'table-newer' });
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000]);
+  });
+
+  test('a commit on the table before that ends late does not bring it back', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    // A lost race leaves a list to clean up, and that is slow.
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.append([uniqueRow('other')]));
+    await world.clock.until(service.append([uniqueRow()]));
+    const held = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'slow');
+    const slow = service.store.faults.next('delete', /snap-/, 'slow');
+    const flushed = service.writer.flush();
+    await world.clock.until(held.reached);
+    await world.clock.until(other.writer.flush());
+    held.release();
+    await world.clock.until(slow.reached);
+
+    await world.memory.delete([...world.memory.keys()]);
+    await world.clock.until(new Service(world, new SimLedger('00000000000000cc')).admin.create(SERIES));
+    await world.clock.until(service.table.load());
+    const row = uniqueRow('new');
+    const { sequence } = await world.clock.until(service.append([row]));
+    slow.release();
+    await world.clock.until(flushed);
+    await service.drain();
+    expect(service.writer.lastRunError).toBeNull();
+    expect(ledger.receipt(sequence - 1)).toMatchObject({ state: 'refused', type: 'table-replaced' });
+    expect(ledger.receipt(sequence)).toMatchObject({ state: 'committed' });
+    expect(await tableRows(world)).toEqual([`${row.device} ${row.time} ${row.v}`]);
+    await expectValid(world);
+  });
 });
+
+/** The folder emptied, and begun again at version 1 by somebody else. */
+async function foreignTable(scenario: Scenario): Promise<void> {
+  const { world } = scenario;
+  await world.memory.delete([...world.memory.keys()]);
+  const other = new Service(world, new SimLedger('00000000000000bb'));
+  await world.clock.until(other.admin.create(SERIES));
+  await rewritten({ ...scenario, service: other }, ({ 'sluice.format-version': _, ...properties }) => properties);
+}
+
+/** The newest version as another hand would have made it, with other properties. */
+async function rewritten(
+  { world, service }: Pick<Scenario, 'world' | 'service'>,
+  change: (properties: Record<string, string>) => Record<string, string>,
+): Promise<void> {
+  const metadata = metadataOf(service);
+  const key = `${PLACE.prefix}/metadata/v${service.table.base?.version ?? 0}.metadata.json`;
+  await world.memory.delete([key]);
+  await world.memory.putIfAbsent(
+    key,
+    utf8(serializeMetadata({ ...metadata, properties: change(metadata.properties) })),
+  );
+}

@@ -131,6 +131,26 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     swarm: { producers: 2, second: true, engine: { ...calm().engine, appendMs: 2_000, dropMs: 6_000 } },
   },
   {
+    name: 'an engine drops the folder while answers get lost and objects crash',
+    marks: ['table-replaced', 'recreated-by-engine', 'branch-appended', 'expired-by-schedule'],
+    // 22: a commit on the table before ended late. 32, 137: the table made anew was not attached yet. Both refused or kept
+    // batches that they should not have.
+    seeds: [22, 32, 137, 6, 8],
+    swarm: {
+      producers: 2,
+      apps: 1,
+      second: true,
+      branchMs: 1_500,
+      crashMs: 9_000,
+      zombie: 0.5,
+      skewMs: 300,
+      slow: 0.02,
+      faults: { 'response-lost': 0.05, late: 0.03, unreadable: 0.02 },
+      expirySchedule: { batch: 2, lateMs: 2_000 },
+      engine: { ...calm().engine, appendMs: 2_000, dropMs: 6_000, expireMs: 5_000 },
+    },
+  },
+  {
     name: 'everything an administrator asks',
     marks: ['rebased-over-replace', 'rebased-over-delete', 'rebased-over-overwrite'],
     seeds: [3, 6, 11, 8],

@@ -30,11 +30,17 @@ export class BranchProducerActor implements Owner {
         void object.call(({ changes }) => changes.dropRef(BRANCH)).catch((error: Error) => this.#note(error));
       } else {
         const batch = model.newBatch(this.#rng.between(1, 3), this.#rng.chance(swarm.batchIds));
-        batch.branch = { life: model.branchLife };
+        batch.branch = { life: this.#life() };
         this.#send(object, batch, batch.batchId === null ? 1 : TRIES_MAX);
       }
       this.start();
     });
+  }
+
+  /** The branch's life; none while it is not there, which an object may not have heard of yet. */
+  #life(): number {
+    const { history, model } = this.#world;
+    return history.tip?.raw.refs?.[BRANCH] === undefined ? -1 : model.branchLife;
   }
 
   #send(object: SimObject, batch: Batch, tries: number): void {
@@ -62,7 +68,7 @@ export class BranchProducerActor implements Owner {
     if (metadata.refs[BRANCH] === undefined) await changes.setRef({ name: BRANCH, type: 'branch', snapshotId: null });
     const uuid = metadata['table-uuid'];
     if (batch.promise?.uuid !== uuid) batch.lives.add(`${uuid} ${life}`);
-    const { branchLife } = this.#world.model;
+    const branchLife = this.#life();
     const frame = { ...frameOf(metadata, batch.rows, { batchId: batch.batchId }), branch: BRANCH };
     const { sequence, receipt, state, duplicate } = await writer.append(frame, uuid, 0);
     // A batch that was taken in an earlier life of the branch is of that one.
