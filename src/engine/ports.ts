@@ -173,7 +173,7 @@ export interface Ledger {
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null;
   /** Frames of a range, in order. */
   frames(first: number, last: number): Frame[];
-  /** What buffered frames ask of the table's schema, oldest first. */
+  /** What buffered frames ask of the table's schema: each once, oldest first. */
   proposals(): Proposal[];
   /** Opens an intent. There is none open. */
   seal(intent: Intent, target: number | null): void;

@@ -62,8 +62,7 @@ export class Proposals {
 
   #fromLedger(metadata: TableMetadata): Schema {
     let schema = currentSchema(metadata);
-    const distinct = new Map(this.#ledger.proposals().map((proposal) => [JSON.stringify(proposal), proposal]));
-    for (const proposal of distinct.values()) {
+    for (const proposal of this.#ledger.proposals()) {
       try {
         schema = after(schema, proposal, metadata['last-column-id']);
       } catch (error) {

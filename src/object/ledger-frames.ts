@@ -1,6 +1,7 @@
 import { concat } from '../core/base/bytes.ts';
 import { ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
+import type { Proposal } from '../core/iceberg/proposal.ts';
 import type { BufferState } from '../engine/ports.ts';
 import { type FrameHeader, parseHeaders, serializeHeaders } from './frame-header.ts';
 
@@ -28,19 +29,27 @@ export class LedgerFrames {
   readonly #sql: SqlStorage;
   #groups: Group[] = [];
   #totals = { frames: 0, rows: 0, bytes: 0 };
+  /** By its JSON: batches mostly ask for the same, and there may be tens of thousands of them. */
+  #proposals = new Map<string, Proposal>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     const rows = sql.exec<GroupRow>('SELECT position, part, accepted_ms, frames FROM frame_groups ORDER BY position');
     for (const { position, part, accepted_ms, frames } of rows) {
       if (part > 0) this.#groups[this.#groups.length - 1].parts++;
-      else this.#groups.push({ position, parts: 1, acceptedMs: accepted_ms, frames: parseHeaders(frames) });
+      else
+        this.#groups.push({ position, parts: 1, acceptedMs: accepted_ms, frames: this.#shared(parseHeaders(frames)) });
     }
     this.#count();
   }
 
   get buffer(): BufferState {
     return { ...this.#totals, oldestMs: this.#groups[0]?.acceptedMs ?? null };
+  }
+
+  /** What frames ask of the table's schema: each once, in the order in which it was asked for first. */
+  get proposals(): Proposal[] {
+    return [...this.#proposals.values()];
   }
 
   /** Oldest and newest sequence; null while there are no frames. */
@@ -86,7 +95,7 @@ export class LedgerFrames {
   }
 
   remember(group: Group): void {
-    this.#groups.push(group);
+    this.#groups.push({ ...group, frames: this.#shared(group.frames) });
     for (const header of group.frames) this.#add(header);
   }
 
@@ -115,7 +124,9 @@ export class LedgerFrames {
   }
 
   forget({ kept }: Removal, rest: Group | null): void {
-    this.#groups = rest === null ? kept : [rest, ...kept];
+    this.#proposals.clear();
+    const groups = rest === null ? kept : [rest, ...kept];
+    this.#groups = groups.map((group) => ({ ...group, frames: this.#shared(group.frames) }));
     this.#count();
   }
 
@@ -143,6 +154,16 @@ export class LedgerFrames {
       )
       .toArray();
     return rows.length === 1 ? new Uint8Array(rows[0].body) : concat(rows.map((row) => new Uint8Array(row.body)));
+  }
+
+  #shared(frames: FrameHeader[]): FrameHeader[] {
+    return frames.map((header) => {
+      if (header.proposal === undefined) return header;
+      const text = JSON.stringify(header.proposal);
+      const proposal = this.#proposals.get(text) ?? header.proposal;
+      this.#proposals.set(text, proposal);
+      return { ...header, proposal };
+    });
   }
 
   #count(): void {

@@ -98,7 +98,7 @@ export class SqlLedger implements Ledger {
   }
 
   proposals(): Proposal[] {
-    return [...this.#frames.headers()].flatMap(({ proposal }) => proposal ?? []);
+    return this.#frames.proposals;
   }
 
   frames(first: number, last: number): Frame[] {

@@ -211,7 +211,11 @@ export class SimLedger implements Ledger {
   }
 
   proposals(): Proposal[] {
-    return this.#durable.frames.flatMap(({ proposal }) => proposal ?? []);
+    const distinct = new Map<string, Proposal>();
+    for (const { proposal } of this.#durable.frames) {
+      if (proposal !== undefined) distinct.set(JSON.stringify(proposal), proposal);
+    }
+    return [...distinct.values()];
   }
 
   frames(first: number, last: number): Frame[] {

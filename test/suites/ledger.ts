@@ -61,14 +61,16 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       const ledger = host.open();
       const field = { id: 2_000_000_000, name: 'x', required: false, type: 'long' };
       const proposal = { added: [field], widened: [{ id: 3, type: 'long' }] };
-      ledger.accept([frame(1), frame(2, { proposal })], 100);
-      expect(ledger.proposals()).toEqual([proposal]);
+      ledger.accept([frame(1), frame(2, { proposal }), frame(3, { proposal: structuredClone(proposal) })], 100);
+      const other = { added: [], widened: [{ id: 3, type: 'long' }] };
+      ledger.accept([frame(4, { proposal: other })], 100);
+      expect(ledger.proposals()).toEqual([proposal, other]);
       const again = host.open();
-      expect(again.proposals()).toEqual([proposal]);
-      expect(again.frames(2, 2)[0].proposal).toEqual(proposal);
-      again.seal(intent(1, 2), 2);
+      expect(again.proposals()).toEqual([proposal, other]);
+      expect(again.frames(2, 3).map((one) => one.proposal)).toEqual([proposal, proposal]);
+      again.seal(intent(1, 3), 2);
       again.settle(committed());
-      expect(again.proposals()).toEqual([]);
+      expect(again.proposals()).toEqual([other]);
     });
 
     it('accept: frames get consecutive sequences from 1, across groups and incarnations', (host) => {
