@@ -405,6 +405,8 @@ export class TableWriter {
       this.#forgetting.run();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
+      // What is known says that there is no such table: it is looked for again, since nobody else may ask.
+      if (error instanceof SluiceError && error.kind === 'invalid') this.#checked = null;
       this.#forced = false;
       const record = this.#failed(error);
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);

@@ -237,6 +237,26 @@ describe('live: which table the buffer is for', () => {
     expect(service.writer.dueMs()).toBeNull();
   });
 
+  test('it was gone, and another service made it anew: found by the run itself, though nobody asks', async () => {
+    const scenario = await newScenario();
+    const { world, service, ledger } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    await world.memory.delete([...world.memory.keys()]);
+    await world.clock.until(service.table.load());
+    const alarm = async () => {
+      world.clock.advance(Math.max(0, (service.writer.dueMs() ?? 0) - world.clock.now()));
+      await world.clock.until(service.writer.run());
+    };
+    await alarm();
+    expect(service.writer.lastRunError).toMatchObject({ type: 'unknown-table' });
+    expect(ledger.receipt(1)).toEqual({ state: 'buffered' });
+    await world.clock.until(new Service(world, new SimLedger('00000000000000bb')).admin.create(SERIES));
+    await alarm();
+    expect(ledger.receipt(1)).toMatchObject({ state: 'refused', type: 'table-replaced' });
+    await service.drain();
+    expect(service.writer.lastRunError).toBeNull();
+  });
+
   test('a table of a newer build: tried again later each time, and not every second for ever', async () => {
     const scenario = await newScenario();
     const { world, service } = scenario;
