@@ -1,5 +1,6 @@
 import { conflict, SluiceError } from '../core/base/errors.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
+import { checkPartitionNames } from '../core/commit/evolve.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
 import { type Proposal, proposalBetween, schemaAfter } from '../core/iceberg/proposal.ts';
 import { highestFieldId } from '../core/iceberg/schema.ts';
@@ -30,7 +31,7 @@ export class Proposals {
   /**
    * Takes note of what a batch asks for. One that contradicts what waits was read by whoever did not know of it.
    *
-   * @throws conflict `table-changed`: read the rows again, as the table is now
+   * @throws invalid `bad-column-name`, `bad-schema`; conflict `table-changed`: read the rows again, as the table is now
    */
   take({ proposal }: NewFrame, metadata: TableMetadata): void {
     // Once nothing waits, what was refused meanwhile does not count any more.
@@ -39,11 +40,14 @@ export class Proposals {
     if (tableSettings(metadata.properties).schemaEvolution === 'off') {
       throw conflict('table-changed', 'table does not take new columns from batches any more');
     }
+    checkPartitionNames(proposal, metadata);
     const next = this.#next(metadata);
     try {
       this.#known = { current: currentSchema(metadata), next: after(next, proposal, metadata['last-column-id']) };
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error;
+      // A name that the table itself does not let in: reading again would not help.
+      if (error.type !== 'incompatible-type') after(currentSchema(metadata), proposal, metadata['last-column-id']);
       throw conflict('table-changed', `columns came from elsewhere meanwhile: ${error.message}`, error.detail, error);
     }
   }

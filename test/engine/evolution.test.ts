@@ -165,6 +165,22 @@ describe('evolution: refusals', () => {
     ]);
   });
 
+  test('B205: the name of a partition field is no column’s', async () => {
+    for (const name of ['time_day', 'Time_Day']) {
+      await expect(accept({ [name]: 1 })).rejects.toMatchObject({ type: 'bad-column-name', detail: { field: name } });
+    }
+    scenario.ledger.accept([frameOf([{ v: 1, time_day: 1 }]), frameOf([{ v: 2 }])], scenario.world.clock.now());
+    await service.drain();
+    expect(states()).toEqual(['bad-column-name', 'committed']);
+    expect(await tableNow('v')).toEqual([[2n]]);
+  });
+
+  test('M25: a name that reads like the path of a nested column is none, however often it is sent', async () => {
+    await accept({ o: { p: 1 } });
+    await service.drain();
+    await expect(accept({ 'o.p': 1 })).rejects.toMatchObject({ kind: 'invalid', type: 'bad-column-name' });
+  });
+
   test('a batch that was read without them is to be read again', async () => {
     const [late, other] = [frameOf([{ x: 'one' }]), frameOf([{ X: 1 }])];
     // Also when both are on their way into the ledger.

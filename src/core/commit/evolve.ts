@@ -1,6 +1,7 @@
+import { invalid } from '../base/errors.ts';
 import type { Frame } from '../batch/frame.ts';
 import { currentSchema } from '../iceberg/metadata.ts';
-import { schemaAfter } from '../iceberg/proposal.ts';
+import { type Proposal, schemaAfter } from '../iceberg/proposal.ts';
 import { highestFieldId } from '../iceberg/schema.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 import { applyUpdates, type MetadataUpdate } from '../iceberg/updates.ts';
@@ -17,7 +18,7 @@ export interface Evolution {
  * The table with what the batches ask of its schema, in their order, and the change that makes it so; null: they ask for
  * nothing that the table lacks.
  *
- * @throws as `schemaAfter` and `applyUpdates`
+ * @throws as `checkPartitionNames`, `schemaAfter` and `applyUpdates`
  */
 export function evolvedBy(
   frames: readonly Pick<Frame, 'proposal'>[],
@@ -28,6 +29,7 @@ export function evolvedBy(
   let lastColumnId = metadata['last-column-id'];
   for (const { proposal } of frames) {
     if (proposal === undefined) continue;
+    checkPartitionNames(proposal, metadata);
     schema = schemaAfter(schema, proposal, lastColumnId);
     lastColumnId = Math.max(lastColumnId, highestFieldId(schema));
   }
@@ -48,6 +50,21 @@ export function evolvedBy(
       },
     },
   };
+}
+
+/**
+ * Holds new columns against the names of partition fields, which are no column's.
+ *
+ * @throws invalid `bad-column-name`
+ */
+export function checkPartitionNames({ added }: Proposal, metadata: TableMetadata): void {
+  const taken = new Set(
+    metadata['partition-specs'].flatMap(({ fields }) => fields.map(({ name }) => name.toLowerCase())),
+  );
+  const clash = added.find(({ name }) => taken.has(name.toLowerCase()));
+  if (clash === undefined) return;
+  const { name } = clash;
+  throw invalid('bad-column-name', `column has the name of a partition field: ${name}`, { field: name });
 }
 
 /** New rows take the table's current layout, or the one that comes of it by the commit's own change of schema. */
