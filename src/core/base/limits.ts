@@ -409,3 +409,42 @@ export const REFUSALS_GATHER_MS = 2_000;
 
 /** Tables whose refusals one isolate gathers at a time; those of more are in the log alone. */
 export const REFUSALS_TABLES_MAX = 1_000;
+
+/** Bytes of Parquet that one slice of compaction merges, and so the largest file it makes: the engine's own bound. It takes
+ * some three seconds, for which a table's next flush waits. */
+export const COMPACT_RUN_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Files that one slice merges: the engine's own bound. Wide rows take fewer, see `COMPACT_WINDOW_BYTES`. */
+export const COMPACT_RUN_FILES_MAX = 24;
+
+/** Typed columns of all windows of a slice. They are held three times while they are merged, beside a row group, compressed
+ * pieces and a part of an upload: about 50 MB in all. */
+export const COMPACT_WINDOW_BYTES = 8 * 1024 * 1024;
+
+/** Rows of one window. Fewer than the least would decode each page many times over. */
+export const COMPACT_WINDOW_ROWS = { min: 256, max: 8192 } as const;
+
+/** Compressed bytes of all inputs held at once: a row group that is larger than its input's share is read page by page. */
+export const COMPACT_PIECE_BYTES = 8 * 1024 * 1024;
+
+/** Bytes between two wanted stretches of a file that are read along rather than asked for apart: a request costs more. */
+export const COMPACT_GAP_BYTES = 64 * 1024;
+
+/** First read at the end of a data file: footer and page indexes of files that an append made lie in it. */
+export const PARQUET_TAIL_BYTES = 64 * 1024;
+
+/** Row groups of compacted files: rows, and bytes as typed columns, at which one is closed. */
+export const COMPACT_GROUP_ROWS = 65_536;
+export const COMPACT_GROUP_BYTES = 8 * 1024 * 1024;
+
+/** Bytes that a text is taken to have before one was seen. */
+export const TEXT_BYTES_GUESSED = 32;
+
+/** Live files of one table whose places and sizes are kept in memory between looks, some 500 bytes each. */
+export const COMPACT_FILES_KEPT_MAX = 10_000;
+
+/** Slices that one request for maintenance runs; the report says whether more are left. */
+export const COMPACT_SLICES_PER_CALL = 16;
+
+/** An incarnation looks for compaction left over by the one before when the last commit is not older than this. */
+export const COMPACT_RESUME_MS = 600_000;

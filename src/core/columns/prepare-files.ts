@@ -81,7 +81,7 @@ export function prepareFiles(columns: Columns, options: PrepareOptions): { tuple
  * True when rows of one key are neighbours in files and share all of the words: the sort order is by just the key's
  * fields, and the partition follows from them. That is how Timelake's tables are made, and saves a second sort.
  */
-function ordersByKey(spec: PartitionSpec, sortOrder: SortOrder, dedup: Dedup): boolean {
+export function ordersByKey(spec: PartitionSpec, sortOrder: SortOrder, dedup: Dedup): boolean {
   const key = new Set([...dedup.seriesIds, dedup.timeId]);
   const ordered = new Set(sortOrder.fields.map((field) => field['source-id']));
   return (

@@ -9,7 +9,6 @@ import { fillNulls } from '../columns/fill.ts';
 import { decodeFrameBody } from '../columns/frame.ts';
 import { gather } from '../columns/gather.ts';
 import { type Dedup, type FilePlan, planFiles } from '../columns/prepare-files.ts';
-import { metricsOf } from '../iceberg/bounds.ts';
 import { dataFilePath } from '../iceberg/locations.ts';
 import { ADDED } from '../iceberg/manifest.ts';
 import { currentSchema, defaultSortOrder, defaultSpec } from '../iceberg/metadata.ts';
@@ -21,6 +20,7 @@ import { writeParquet } from '../parquet/writer.ts';
 import type { Upload } from '../sink.ts';
 import { type TableSettings, tableSettings } from '../table/properties.ts';
 import { type AddedManifest, addedManifest } from './added-manifest.ts';
+import { dataFileOf, sortingColumnsOf } from './describe-file.ts';
 import { seedOf } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
 import type { Layout } from './premises.ts';
@@ -60,14 +60,7 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
   const { schema, spec, sortOrder } = currentOf(metadata);
   const { encodings } = tableSettings(metadata.properties);
   const { files } = planOf(columns, metadata);
-  const sourceIds = new Set([...spec.fields, ...sortOrder.fields].map((field) => field['source-id']));
-  const sortingColumns = sortOrder.fields.every((field) => field.transform === 'identity')
-    ? sortOrder.fields.map((field) => ({
-        columnIndex: schema.fields.findIndex((column) => column.id === field['source-id']),
-        descending: field.direction === 'desc',
-        nullsFirst: field['null-order'] === 'nulls-first',
-      }))
-    : [];
+  const sortingColumns = sortingColumnsOf(schema, sortOrder);
   const uploads: Upload[] = [];
   const entries: ManifestEntry[] = [];
   const added = new ChangedFiles();
@@ -88,20 +81,10 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
       snapshotId: identity.snapshotId,
       sequenceNumber: null,
       fileSequenceNumber: null,
-      dataFile: {
-        content: 0,
-        filePath: `${place.location}/${path}`,
-        fileFormat: 'PARQUET',
-        partition: file.tuple,
-        recordCount: BigInt(facts.recordCount),
-        fileSizeInBytes: BigInt(bytes.length),
-        ...metricsOf(schema, facts.columns, { sortAndPartitionIds: sourceIds }),
-        keyMetadata: null,
-        splitOffsets: facts.splitOffsets.map(BigInt),
-        equalityIds: null,
-        sortOrderId: sortOrder['order-id'] === 0 ? null : sortOrder['order-id'],
-        referencedDataFile: null,
-      },
+      dataFile: dataFileOf(
+        { schema, spec, sortOrder },
+        { location: `${place.location}/${path}`, tuple: file.tuple, facts },
+      ),
     };
     entries.push(entry);
     added.add(spec['spec-id'], entry.dataFile);
@@ -159,7 +142,8 @@ function columnsOf({ body, proposal }: Frame, own: Schema, schema: Schema): Colu
   return proposal === undefined ? columns : { ...columns, schema: identifiedSchema(columns.schema, schema) };
 }
 
-function dedupOf(schema: Schema, settings: TableSettings): Dedup | undefined {
+/** What makes rows the same row; absent when every row is kept. Throws corrupt `metadata-corrupt`. */
+export function dedupOf(schema: Schema, settings: TableSettings): Dedup | undefined {
   if (!settings.dedup || settings.timeColumn === null) return undefined;
   const idOf = (name: string) => {
     const field = fieldByName(schema, name);

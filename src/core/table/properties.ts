@@ -188,6 +188,10 @@ export interface TableSettings {
   dedup: boolean;
   ingestTimeColumn: string | null;
   targetFileBytes: number;
+  /** What maintenance after appends goes by. `coldAfterMs` null: no partition becomes cold. */
+  maintain: { isAuto: boolean; minFiles: number; coldAfterMs: number | null };
+  /** Rows of a row group, in files that maintenance writes. */
+  rowGroupRows: number;
   encodings: 'auto' | 'compatible';
   epochUnit: EpochUnit;
   /** Columns that have a unit of their own. */
@@ -215,6 +219,7 @@ export function tableSettings(properties: Record<string, string>): TableSettings
   const names = (properties['timelake.series-key'] ?? '').split(',').map((name) => name.trim());
   const seriesKey = names.filter((name) => name !== '');
   const chunk = properties['timelake.chunk-interval'];
+  const coldSeconds = parseDuration(read('timelake.compact-cold-after', '1h'));
   const intervalSeconds = parseDuration(read('sluice.flush-interval', ''));
   return {
     timeColumn: properties['timelake.time-column'] ?? null,
@@ -224,6 +229,13 @@ export function tableSettings(properties: Record<string, string>): TableSettings
     dedup: properties['timelake.dedup']?.trim().toLowerCase() === 'true',
     ingestTimeColumn: properties['timelake.ingest-time-column'] ?? null,
     targetFileBytes: Number(read('timelake.target-file-size-bytes', '268435456')),
+    maintain: {
+      isAuto: read('timelake.auto-maintain', 'true') === 'true',
+      // One file makes no run.
+      minFiles: Math.max(2, Number(read('timelake.compact-min-files', '8'))),
+      coldAfterMs: coldSeconds === null ? null : coldSeconds * 1000,
+    },
+    rowGroupRows: Number(read('timelake.row-group-rows', '1048576')),
     encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',
     epochUnit: read('sluice.epoch-unit', 'ms') as EpochUnit,
     epochUnits: epochUnitsOf(properties),

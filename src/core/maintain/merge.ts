@@ -1,0 +1,176 @@
+import { assert } from '../base/assert.ts';
+import { invalid } from '../base/errors.ts';
+import type { Columns } from '../columns/columns.ts';
+import { compareRows } from '../columns/compare-rows.ts';
+import { concat } from '../columns/concat.ts';
+import { winnersOf } from '../columns/dedup.ts';
+import { gather, slice } from '../columns/gather.ts';
+import { sortByWords, sortKeysOf } from '../columns/order.ts';
+import { type SortKey, wordsOf } from '../columns/order-words.ts';
+import type { Schema, SortOrder } from '../iceberg/types.ts';
+
+/** What rows are merged by. */
+export interface MergeBy {
+  schema: Schema;
+  /** Each input is in this order. */
+  order: SortOrder;
+  /**
+   * Of rows with equal keys one stays: the latest by the column of this field id, of those the one of the later input,
+   * of those the later row. `none`: every row stays.
+   */
+  dedup: 'none' | { ingestTimeId: number | null };
+}
+
+/** Rows of an input that were read and not yet merged, from `at` on. */
+interface Cursor {
+  window: Columns;
+  keys: SortKey[];
+  at: number;
+  /** The input has no rows behind this window. */
+  isLast: boolean;
+}
+
+/**
+ * Merges sorted inputs, of which only a window each is in memory. The caller feeds the inputs that `wanting` names and
+ * takes what may be written, until it is done.
+ *
+ * All inputs have rows up to some *bound*: the least of their windows' last rows. What lies up to it is taken off every
+ * window and sorted at once, by the same radix sort and the same rule for duplicates as an append: so the order of text,
+ * NaN and nulls is one, and no row is handled on its own. Dictionaries are merged on the way. Each step uses up at least one window.
+ *
+ * Throws `invalid` `unsorted-input` when what comes out is not in order: an input's claim to be sorted is false. Nothing is
+ * lost by then, since nothing was committed.
+ */
+export class Merger {
+  readonly #by: MergeBy;
+  readonly #cursors: (Cursor | null)[];
+  /** The last window was fed. */
+  readonly #isOver: boolean[];
+  /** With dedup, the last row so far: rows of its key may still come. `input` is where it was found. */
+  #held: { row: Columns; input: number } | null = null;
+  /** The last row that was taken. */
+  #last: Columns | null = null;
+  /** Rows that lost against another of their key. */
+  duplicates = 0;
+
+  /** Inputs in order of age, the oldest first. */
+  constructor(by: MergeBy, inputs: number) {
+    this.#by = by;
+    this.#cursors = new Array<Cursor | null>(inputs).fill(null);
+    this.#isOver = new Array<boolean>(inputs).fill(false);
+  }
+
+  /** Inputs that have to be fed before the next step. */
+  wanting(): number[] {
+    return this.#cursors.flatMap((cursor, input) => (cursor === null && !this.#isOver[input] ? [input] : []));
+  }
+
+  /** The next rows of an input; `isLast`: there are none behind them. */
+  feed(input: number, window: Columns, isLast: boolean): void {
+    assert(this.#cursors[input] === null && !this.#isOver[input], 'an input is fed when it is wanting');
+    assert(window.rows > 0 || isLast, 'a window has rows');
+    if (isLast) this.#isOver[input] = true;
+    if (window.rows === 0) return;
+    this.#cursors[input] = { window, keys: sortKeysOf(window, this.#by.order), at: 0, isLast };
+  }
+
+  get isDone(): boolean {
+    return this.#held === null && this.#isUsedUp;
+  }
+
+  get #isUsedUp(): boolean {
+    return this.#cursors.every((cursor, input) => cursor === null && this.#isOver[input]);
+  }
+
+  /** The next rows of the result; there may be none of them yet. All wanting inputs have been fed. */
+  take(): Columns {
+    const { schema, order, dedup } = this.#by;
+    assert(this.wanting().length === 0, 'all inputs are fed');
+    const bound = this.#bound();
+    const { parts, inputs } = this.#parts(bound);
+    const rows = concat(parts, schema);
+    const words = wordsOf(rows.rows, sortKeysOf(rows, order));
+    let sorted = sortByWords(rows.rows, words);
+    if (dedup !== 'none') {
+      const place = schema.fields.findIndex(({ id }) => id === dedup.ingestTimeId);
+      sorted = winnersOf(sorted, words, place === -1 ? null : rows.columns[place]);
+      this.duplicates += rows.rows - sorted.length;
+      if (!this.#isUsedUp && sorted.length > 0) sorted = this.#hold(rows, sorted, parts, inputs);
+    }
+    const taken = gather(rows, sorted);
+    this.#checkOrder(taken);
+    return taken;
+  }
+
+  /** The input whose window ends first; null: no window has anything behind it. */
+  #bound(): Cursor | null {
+    let least: Cursor | null = null;
+    for (const cursor of this.#cursors) {
+      if (cursor === null || cursor.isLast) continue;
+      const isLess = least === null || compareRows(cursor.keys, last(cursor), least.keys, last(least)) < 0;
+      if (isLess) least = cursor;
+    }
+    return least;
+  }
+
+  /** Takes rows up to the bound off all windows, in order of the inputs; with the row that was held back at its place. */
+  #parts(bound: Cursor | null): { parts: Columns[]; inputs: number[] } {
+    const parts: Columns[] = [];
+    const inputs: number[] = [];
+    this.#cursors.forEach((cursor, input) => {
+      if (this.#held?.input === input) {
+        // Its own input's rows come behind it, those of older inputs before.
+        parts.push(this.#held.row);
+        inputs.push(input);
+        this.#held = null;
+      }
+      if (cursor === null) return;
+      const to = bound === null ? cursor.window.rows : firstAbove(cursor, bound);
+      if (to > cursor.at) {
+        parts.push(slice(cursor.window, cursor.at, to));
+        inputs.push(input);
+      }
+      cursor.at = to;
+      if (to === cursor.window.rows) this.#cursors[input] = null;
+    });
+    return { parts, inputs };
+  }
+
+  /** Keeps the last row back; returns the others. */
+  #hold(rows: Columns, sorted: Uint32Array, parts: readonly Columns[], inputs: readonly number[]): Uint32Array {
+    const row = sorted[sorted.length - 1];
+    let part = 0;
+    for (let end = parts[0].rows; end <= row; end += parts[part].rows) part++;
+    this.#held = { row: gather(rows, sorted.subarray(sorted.length - 1)), input: inputs[part] };
+    return sorted.subarray(0, sorted.length - 1);
+  }
+
+  #checkOrder(taken: Columns): void {
+    if (taken.rows === 0) return;
+    const { order, dedup } = this.#by;
+    const keys = sortKeysOf(taken, order);
+    if (this.#last !== null) {
+      const way = compareRows(sortKeysOf(this.#last, order), 0, keys, 0);
+      if (way > 0 || (way === 0 && dedup !== 'none')) {
+        throw invalid('unsorted-input', 'a file that claims to be sorted is not');
+      }
+    }
+    this.#last = gather(taken, Uint32Array.of(taken.rows - 1));
+  }
+}
+
+function last({ window }: Cursor): number {
+  return window.rows - 1;
+}
+
+/** The first row of a window that is above the last row of another. */
+function firstAbove(cursor: Cursor, bound: Cursor): number {
+  let from = cursor.at;
+  let to = cursor.window.rows;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (compareRows(cursor.keys, middle, bound.keys, last(bound)) <= 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

@@ -1,0 +1,401 @@
+import type { Compress, Decompress } from '../core/base/codecs.ts';
+import { conflict, corrupt, SluiceError } from '../core/base/errors.ts';
+import {
+  COMPACT_RESUME_MS,
+  COMPACT_RUN_BYTES_MAX,
+  COMPACT_SLICES_PER_CALL,
+  ERASE_GRACE_MS,
+  INTENT_RETRY,
+  RUN_ALARM_MS,
+} from '../core/base/limits.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { currentOf } from '../core/commit/make-files.ts';
+import type { CommitIdentity } from '../core/commit/operation.ts';
+import { prepareReplace } from '../core/commit/prepare-replace.ts';
+import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import { totalsOf } from '../core/iceberg/summary.ts';
+import type { DataFile } from '../core/iceberg/types.ts';
+import {
+  deletedPartitions,
+  type LeftAlone,
+  type LiveFile,
+  leftAlone,
+  tableLeftAlone,
+  tierFileOf,
+} from '../core/maintain/live-files.ts';
+import { type Picked, pick, smallBelow, type TierRun } from '../core/maintain/tiers.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import { commitToEnd } from './commit-to-end.ts';
+import { newIdentity } from './identity.ts';
+import { keyAt, LiveFiles } from './live-files.ts';
+import { liveTable } from './live-table.ts';
+import { type MergedFiles, mergeFiles, runFilesMax } from './merge-files.ts';
+import type { OpenTable, TablePorts } from './open-table.ts';
+import type { ErrorRecord, Ledger } from './ports.ts';
+import type { Chore, LogEvent } from './table-writer.ts';
+
+export interface CompactorPorts extends TablePorts {
+  ledger: Ledger;
+  compress: Compress;
+  decompress: Decompress;
+  log(event: LogEvent): void;
+}
+
+/** Files that are not compacted here, and why. */
+export interface LeftAloneFiles {
+  reason: LeftAlone;
+  files: number;
+  bytes: number;
+}
+
+/** One run that was merged, or would be. */
+export interface SliceReport {
+  partition: readonly string[];
+  reason: TierRun['reason'];
+  files: number;
+  bytes: number;
+  rows: bigint;
+  /** Null when it was only planned. */
+  made: { files: number; bytes: number; rows: bigint; duplicates: number } | null;
+}
+
+export interface MaintainReport {
+  base: IcebergBase;
+  changed: boolean;
+  slices: SliceReport[];
+  /** Runs that are left for another call, as far as they can be told now. */
+  remaining: number;
+  leftAlone: LeftAloneFiles[];
+}
+
+export interface CompactionStatus {
+  /** The last slice of this incarnation. */
+  last: (SliceReport & { atMs: number }) | null;
+  /** Failures in a row, the last of them, and when the next try may start. */
+  failures: number;
+  error: ErrorRecord | null;
+  retryMs: number;
+  leftAlone: LeftAloneFiles[];
+}
+
+/** What one look at a base showed. */
+interface Look extends Picked {
+  base: IcebergBase;
+  files: ReadonlyMap<string, LiveFile>;
+  leftAlone: LeftAloneFiles[];
+}
+
+/**
+ * Keeps files large and few: merges runs of small files of one partition into sorted ones, a run at a time. Each run is a
+ * *slice*: read, merged, written and committed as one replace. Nothing of it is remembered but the keys of its outputs,
+ * which are queued for deletion before they are created and taken out of the queue once the commit stands: wherever a
+ * slice ends early, the table is as it was, and the next look begins anew.
+ *
+ * After appends a slice is done when a tier is full or a partition is cold, in the writer's run behind the flush; the next
+ * one waits for the next run, so that flushes get in between.
+ */
+export class Compactor implements Chore {
+  readonly #ports: CompactorPorts;
+  readonly #table: OpenTable;
+  readonly #live: LiveFiles;
+  /** The state last looked at: where there is nothing to do until files are added. */
+  #looked: { snapshotId: bigint; files: number; filesToNext: number } | null = null;
+  /** The last slice may have left more to do. */
+  #isMore = false;
+  #busySinceMs: number | null = null;
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Files that could not be merged; they are not tried again in this incarnation. */
+  readonly #failed = new Map<string, LeftAlone>();
+  #leftAlone: LeftAloneFiles[] = [];
+  #last: CompactionStatus['last'] = null;
+  #failures = 0;
+  #retryMs = 0;
+  #error: ErrorRecord | null = null;
+
+  constructor(ports: CompactorPorts, table: OpenTable) {
+    this.#ports = ports;
+    this.#table = table;
+    this.#live = new LiveFiles(ports, table.place);
+  }
+
+  get status(): CompactionStatus {
+    return {
+      last: this.#last,
+      failures: this.#failures,
+      error: this.#error,
+      retryMs: this.#retryMs,
+      leftAlone: this.#leftAlone,
+    };
+  }
+
+  dueMs(): number | null {
+    const { base } = this.#table;
+    if (base === null || !(this.#isMore || this.#isWorthALook(base))) return null;
+    const { served, dropped, maintain } = tableSettings(base.metadata.properties);
+    if (!served || dropped || !maintain.isAuto) return null;
+    // While a slice is under way the alarm stands behind it, in case it is cut off.
+    return this.#busySinceMs === null ? this.#retryMs : this.#busySinceMs + RUN_ALARM_MS;
+  }
+
+  /** One look and at most one slice. */
+  async run(): Promise<void> {
+    try {
+      await this.#inTurn(async () => {
+        const base = this.#failures === 0 ? this.#table.base : await this.#table.load();
+        const look = await this.#look(liveTable(base, this.#table.place), false);
+        if (look.runs.length > 0) await this.#slice(look, look.runs[0]);
+        this.#isMore = look.runs.length > 0;
+      });
+      this.#failures = 0;
+      this.#retryMs = 0;
+      this.#error = null;
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /**
+   * Runs slices until none is left, or `COMPACT_SLICES_PER_CALL`; `full` also those of partitions whose tiers are not full.
+   * With `dryRun` it only tells what the first round would do.
+   *
+   * @throws invalid `unknown-table`, `not-attached`; conflict `commit-conflict` and those of a replace; rejected
+   * `too-many-manifests`; unavailable, unknown
+   */
+  maintain(full: boolean, dryRun: boolean): Promise<MaintainReport> {
+    return this.#inTurn(async () => {
+      const slices: SliceReport[] = [];
+      for (;;) {
+        const base = liveTable(await this.#table.load(), this.#table.place);
+        const look = await this.#look(base, full);
+        const report = { base, changed: slices.length > 0, leftAlone: look.leftAlone };
+        if (dryRun)
+          return { ...report, slices: look.runs.map((run) => planned(look, run)), remaining: look.runs.length };
+        if (look.runs.length === 0 || slices.length === COMPACT_SLICES_PER_CALL) {
+          return { ...report, slices, remaining: look.runs.length };
+        }
+        const done = await this.#slice(look, look.runs[0]);
+        if (done !== null) slices.push(done);
+      }
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#turn.then(async () => {
+      this.#busySinceMs = this.#ports.clock.now();
+      try {
+        return await work();
+      } finally {
+        this.#busySinceMs = null;
+      }
+    });
+    this.#turn = run.catch(() => undefined);
+    return run;
+  }
+
+  #isWorthALook(base: IcebergBase): boolean {
+    const snapshot = currentSnapshot(base.metadata);
+    if (snapshot === null) return false;
+    const looked = this.#looked;
+    if (looked === null) {
+      // What an incarnation before this one has left is looked for only while it may be there: an idle table costs nothing.
+      const { lastCommit } = this.#ports.ledger.state();
+      return lastCommit !== null && lastCommit.committedMs > this.#ports.clock.now() - COMPACT_RESUME_MS;
+    }
+    if (looked.snapshotId === snapshot['snapshot-id']) return false;
+    const files = filesOf(base);
+    return files === null || files < looked.files || files >= looked.files + looked.filesToNext;
+  }
+
+  async #look(base: IcebergBase, full: boolean): Promise<Look> {
+    const { metadata } = base;
+    const { files, deletes } = await this.#live.of(base);
+    const settings = tableSettings(metadata.properties);
+    const whole = tableLeftAlone(metadata);
+    const deleted = deletedPartitions(deletes, metadata);
+    const reasons = files.map(
+      (file) => whole ?? this.#failed.get(file.entry.dataFile.filePath) ?? leftAlone(file, metadata, deleted),
+    );
+    const newest = files.reduce<bigint | null>(
+      (latest, { newestMicros }) =>
+        newestMicros !== null && (latest === null || newestMicros > latest) ? newestMicros : latest,
+      null,
+    );
+    const { coldAfterMs, minFiles } = settings.maintain;
+    const policy = {
+      targetBytes: Math.min(settings.targetFileBytes, COMPACT_RUN_BYTES_MAX),
+      minFiles,
+      dedup: settings.dedup,
+      coldMicros: coldAfterMs === null || newest === null ? null : newest - BigInt(coldAfterMs) * 1000n,
+      full,
+      runBytesMax: COMPACT_RUN_BYTES_MAX,
+      runFilesMax: whole === null ? runFilesMax(currentOf(metadata).schema) : 2,
+    };
+    const picked = pick(
+      files.map((file, i) => tierFileOf(file, metadata, reasons[i] === null)),
+      policy,
+    );
+    const counts = new Map<LeftAlone, LeftAloneFiles>();
+    files.forEach(({ entry: { dataFile } }, i) => {
+      const reason = reasons[i];
+      // Files that are large enough are left alone anyway.
+      if (reason === null || Number(dataFile.fileSizeInBytes) >= smallBelow(policy)) return;
+      const count = counts.get(reason) ?? { reason, files: 0, bytes: 0 };
+      count.files++;
+      count.bytes += Number(dataFile.fileSizeInBytes);
+      counts.set(reason, count);
+    });
+    this.#leftAlone = [...counts.values()];
+    const snapshot = currentSnapshot(metadata);
+    if (!full && snapshot !== null) {
+      const { filesToNext } = picked;
+      this.#looked = { snapshotId: snapshot['snapshot-id'], files: files.length, filesToNext };
+    }
+    return {
+      ...picked,
+      base,
+      files: new Map(files.map((file) => [file.entry.dataFile.filePath, file])),
+      leftAlone: this.#leftAlone,
+    };
+  }
+
+  /** Merges and commits one run. Null when a file of it turned out not to be mergeable: it is left alone from now on. */
+  async #slice(look: Look, run: TierRun): Promise<SliceReport | null> {
+    const { clock, ledger, log } = this.#ports;
+    const { place } = this.#table;
+    const { base } = look;
+    const { metadata } = base;
+    const identity = newIdentity(this.#ports, metadata);
+    const startedMs = clock.now();
+    const entries = run.files.map(({ path }) => entryOf(look, path));
+    const keys: string[] = [];
+    let merged: MergedFiles;
+    try {
+      merged = await mergeFiles(
+        this.#ports,
+        entries.map(({ dataFile }) => ({ key: keyAt(place, dataFile.filePath), file: dataFile })),
+        {
+          identity,
+          metadata,
+          place,
+          tuple: entries[0].dataFile.partition,
+          targetBytes: Math.min(tableSettings(metadata.properties).targetFileBytes, COMPACT_RUN_BYTES_MAX),
+          creates: (key) => {
+            keys.push(key);
+            ledger.doom([key], clock.now() + ERASE_GRACE_MS);
+          },
+        },
+      );
+      if (merged.outputs.length === 0) throw corrupt('parquet-corrupt', 'files to be merged have no rows');
+    } catch (error) {
+      await this.#excuse(error, run);
+      return null;
+    }
+    const { outputs, duplicates } = merged;
+    const report: SliceReport = { ...planned(look, run), made: { ...sums(outputs), duplicates } };
+    await this.#commit(base, identity, entries, outputs);
+    ledger.erased(keys);
+    this.#last = { ...report, atMs: clock.now() };
+    const { files, bytes, reason } = report;
+    log({
+      event: 'compacted',
+      table: place.location,
+      reason,
+      files,
+      bytes,
+      outputs: outputs.length,
+      duplicates,
+      ms: clock.now() - startedMs,
+    });
+    return report;
+  }
+
+  async #commit(
+    base: IcebergBase,
+    identity: CommitIdentity,
+    inputs: LiveFile['entry'][],
+    outputs: DataFile[],
+  ): Promise<void> {
+    const { ledger } = this.#ports;
+    const { place } = this.#table;
+    const { metadata } = base;
+    const { schema, spec, sortOrder } = currentOf(metadata);
+    const operation = prepareReplace({
+      ...this.#ports,
+      identity,
+      metadata,
+      layout: { schemaId: schema['schema-id'], specId: spec['spec-id'], sortOrderId: sortOrder['order-id'] },
+      runs: [{ inputs, outputs }],
+      uploads: [],
+      place,
+    });
+    const result = await commitToEnd(this.#ports.clock, this.#table, () => operation);
+    if (result.outcome !== 'committed')
+      throw conflict('commit-conflict', `compaction was not committed: ${result.outcome}`);
+    // The writer's run moves the pointer.
+    const known = ledger.state().table;
+    if (known?.uuid === metadata['table-uuid'] && known.version < result.base.version) {
+      ledger.know({ uuid: known.uuid, version: result.base.version });
+    }
+  }
+
+  /**
+   * A file that cannot be read or is not what it claims to be is left alone, and the reason told; the rest of the table is
+   * still compacted. Not so when the files have been taken away meanwhile, or the store has failed: then it is tried again.
+   */
+  async #excuse(error: unknown, run: TierRun): Promise<void> {
+    if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
+    const newest = await this.#table.load();
+    const { files } = newest === null ? { files: [] } : await this.#live.of(newest);
+    const live = new Set(files.map(({ entry }) => entry.dataFile.filePath));
+    if (!run.files.every(({ path }) => live.has(path))) {
+      throw conflict('commit-conflict', 'files were taken away while they were merged', {}, error);
+    }
+    const reason = error.type === 'unsorted-input' ? 'unsorted' : 'unreadable';
+    for (const { path } of run.files) this.#failed.set(path, reason);
+    this.#error = this.#record(error);
+    this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#error });
+  }
+
+  #fail(error: unknown): void {
+    this.#failures++;
+    // At least a second, doubling, at most a minute: faults of the store pass by themselves.
+    const waitMs = Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(this.#failures - 1, 20));
+    this.#retryMs = this.#ports.clock.now() + waitMs;
+    this.#isMore = true;
+    this.#error = this.#record(error);
+    const { failures, place } = { failures: this.#failures, place: this.#table.place };
+    this.#ports.log({ event: 'compaction-failed', table: place.location, ...this.#error, failures });
+  }
+
+  #record(error: unknown): ErrorRecord {
+    return {
+      type: error instanceof SluiceError ? error.type : 'store-unavailable',
+      message: error instanceof Error ? error.message : String(error),
+      atMs: this.#ports.clock.now(),
+    };
+  }
+}
+
+function entryOf(look: Look, path: string): LiveFile['entry'] {
+  return (look.files.get(path) as LiveFile).entry;
+}
+
+function planned(look: Look, run: TierRun): SliceReport {
+  const files = run.files.map(({ path }) => entryOf(look, path).dataFile);
+  return { partition: files[0].partition.map(String), reason: run.reason, ...sums(files), made: null };
+}
+
+function sums(files: readonly DataFile[]): { files: number; bytes: number; rows: bigint } {
+  return {
+    files: files.length,
+    bytes: files.reduce((sum, { fileSizeInBytes }) => sum + Number(fileSizeInBytes), 0),
+    rows: files.reduce((sum, { recordCount }) => sum + recordCount, 0n),
+  };
+}
+
+/** Live data files, as the current snapshot tells; null when it does not. */
+function filesOf(base: IcebergBase): number | null {
+  const snapshot = currentSnapshot(base.metadata);
+  const totals = snapshot === null ? null : totalsOf(snapshot.summary);
+  return totals === null ? null : Number(totals.dataFiles);
+}

@@ -1,0 +1,184 @@
+import type { Compress, Digest } from '../core/base/codecs.ts';
+import { contentName } from '../core/base/ids.ts';
+import { COMPACT_GROUP_BYTES, COMPACT_GROUP_ROWS } from '../core/base/limits.ts';
+import type { Columns } from '../core/columns/columns.ts';
+import { concat } from '../core/columns/concat.ts';
+import { slice } from '../core/columns/gather.ts';
+import { byteSizeOf } from '../core/columns/row-bytes.ts';
+import { dataFileOf, sortingColumnsOf } from '../core/commit/describe-file.ts';
+import { seedOf } from '../core/commit/made-manifest.ts';
+import { currentOf } from '../core/commit/make-files.ts';
+import type { CommitIdentity } from '../core/commit/operation.ts';
+import { dataFilePath } from '../core/iceberg/locations.ts';
+import { partitionPath } from '../core/iceberg/partition-spec.ts';
+import type { DataFile, TableMetadata, Value } from '../core/iceberg/types.ts';
+import { type ParquetOptions, ParquetWriter } from '../core/parquet/writer.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import { type Multipart, PART_BYTES_MIN, type Store } from '../store/store.ts';
+import type { TablePlace } from './open-table.ts';
+import type { Clock, Random } from './ports.ts';
+import { persevere } from './uploader.ts';
+
+export interface OutputPorts {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  compress: Compress;
+  digest: Digest;
+}
+
+export interface OutputPlan {
+  identity: CommitIdentity;
+  /** The base whose schema, spec and order the files are made for. */
+  metadata: TableMetadata;
+  place: TablePlace;
+  tuple: readonly Value[];
+  /** Size at which the next file begins. */
+  targetBytes: number;
+  /** Told the key of each object before it is created. */
+  creates(key: string): void;
+}
+
+/**
+ * Data files of one partition, written while their rows come: a row group at a time, uploaded part by part, so that a
+ * file never is in memory. Keys are made of the commit and a count, not of the content, which is not known when an upload
+ * begins; a commit id is never used for two runs, so a key still takes one content only.
+ */
+export class OutputFiles {
+  readonly #ports: OutputPorts;
+  readonly #plan: OutputPlan;
+  readonly #options: ParquetOptions;
+  readonly #files: DataFile[] = [];
+  #pending: Columns[] = [];
+  #pendingRows = 0;
+  #pendingBytes = 0;
+  #open: { writer: ParquetWriter; upload: PartUpload; path: string } | null = null;
+
+  constructor(ports: OutputPorts, plan: OutputPlan) {
+    this.#ports = ports;
+    this.#plan = plan;
+    const { schema, sortOrder } = currentOf(plan.metadata);
+    const { encodings, rowGroupRows } = tableSettings(plan.metadata.properties);
+    this.#options = {
+      rowGroupRows: Math.min(rowGroupRows, COMPACT_GROUP_ROWS),
+      encodings,
+      sortingColumns: sortingColumnsOf(schema, sortOrder),
+      keyValues: [],
+    };
+  }
+
+  /** Takes rows, which follow those before in the sort order. */
+  async add(rows: Columns): Promise<void> {
+    if (rows.rows === 0) return;
+    this.#pending.push(rows);
+    this.#pendingRows += rows.rows;
+    this.#pendingBytes += byteSizeOf(rows);
+    if (this.#pendingRows >= this.#options.rowGroupRows || this.#pendingBytes >= COMPACT_GROUP_BYTES)
+      await this.#write();
+  }
+
+  /** Ends the last file; returns them all. */
+  async finish(): Promise<DataFile[]> {
+    await this.#write();
+    await this.#close();
+    return this.#files;
+  }
+
+  /** Gives up an upload in parts that is under way. Never throws. */
+  async abort(): Promise<void> {
+    await this.#open?.upload.abort();
+    this.#open = null;
+  }
+
+  async #write(): Promise<void> {
+    if (this.#pendingRows === 0) return;
+    const rows = concat(this.#pending, currentOf(this.#plan.metadata).schema);
+    this.#pending = [];
+    this.#pendingRows = 0;
+    this.#pendingBytes = 0;
+    for (let from = 0; from < rows.rows; from += this.#options.rowGroupRows) {
+      const to = Math.min(rows.rows, from + this.#options.rowGroupRows);
+      this.#open ??= this.#begin(rows);
+      const { writer, upload } = this.#open;
+      writer.append(from === 0 && to === rows.rows ? rows : slice(rows, from, to));
+      await upload.push(writer.takeChunks());
+      if (writer.byteLength >= this.#plan.targetBytes) await this.#close();
+    }
+  }
+
+  #begin({ schema }: Columns) {
+    const { identity, metadata, place, tuple } = this.#plan;
+    const { spec } = currentOf(metadata);
+    const count = new Uint8Array(4);
+    new DataView(count.buffer).setUint32(0, this.#files.length);
+    const name = contentName(identity.timeMs, this.#ports.digest([seedOf(identity.commitId), count]));
+    const path = dataFilePath(partitionPath(spec, metadata.schemas, tuple), name);
+    const key = `${place.prefix}/${path}`;
+    this.#plan.creates(key);
+    const writer = new ParquetWriter(schema, this.#options, this.#ports.compress);
+    return { writer, upload: new PartUpload(this.#ports, key), path };
+  }
+
+  async #close(): Promise<void> {
+    if (this.#open === null) return;
+    const { writer, upload, path } = this.#open;
+    const facts = writer.finish();
+    await upload.push(writer.takeChunks());
+    await upload.complete();
+    this.#open = null;
+    const { place, tuple, metadata } = this.#plan;
+    this.#files.push(dataFileOf(currentOf(metadata), { location: `${place.location}/${path}`, tuple, facts }));
+  }
+}
+
+/** One object whose bytes come piece by piece: created at once while it is smaller than a part, in parts of one size else. */
+class PartUpload {
+  readonly #ports: OutputPorts;
+  readonly #key: string;
+  readonly #part = new Uint8Array(PART_BYTES_MIN);
+  #length = 0;
+  #parts = 0;
+  #multipart: Multipart | null = null;
+
+  constructor(ports: OutputPorts, key: string) {
+    this.#ports = ports;
+    this.#key = key;
+  }
+
+  async push(chunks: readonly Uint8Array[]): Promise<void> {
+    for (const chunk of chunks) {
+      for (let from = 0; from < chunk.length; ) {
+        // A part is sent when more is to come: the last one may be smaller, never empty.
+        if (this.#length === this.#part.length) await this.#send(this.#part);
+        const take = Math.min(chunk.length - from, this.#part.length - this.#length);
+        this.#part.set(chunk.subarray(from, from + take), this.#length);
+        this.#length += take;
+        from += take;
+      }
+    }
+  }
+
+  async complete(): Promise<void> {
+    const rest = this.#part.subarray(0, this.#length);
+    if (this.#multipart === null) {
+      await persevere(this.#ports, () => this.#ports.store.putIfAbsent(this.#key, rest));
+      return;
+    }
+    await this.#send(rest);
+    await this.#multipart.complete();
+  }
+
+  /** The store forgets uploads that nobody ended, after days; what can be ended now is. */
+  async abort(): Promise<void> {
+    await this.#multipart?.abort().catch(() => undefined);
+  }
+
+  async #send(bytes: Uint8Array): Promise<void> {
+    const { store } = this.#ports;
+    this.#multipart ??= await persevere(this.#ports, () => store.multipart(this.#key));
+    const { part } = { part: this.#multipart };
+    const number = ++this.#parts;
+    await persevere(this.#ports, () => part.part(number, bytes));
+    this.#length = 0;
+  }
+}

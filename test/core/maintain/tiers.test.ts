@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { pick, smallBelow, type TierFile, type TierPolicy, tierOf } from '../../../src/core/maintain/tiers.ts';
+
+const KIB = 1024;
+const POLICY: TierPolicy = {
+  targetBytes: 1024 * KIB,
+  minFiles: 4,
+  dedup: true,
+  coldMicros: null,
+  full: false,
+  runBytesMax: 4096 * KIB,
+  runFilesMax: 6,
+};
+
+/** A file named for its number; of one partition unless said otherwise. */
+const file = (n: number, kib: number, more: Partial<TierFile> = {}): TierFile => ({
+  path: `f${String(n).padStart(3, '0')}`,
+  bytes: kib * KIB,
+  sequenceNumber: BigInt(n),
+  partition: 'p',
+  endMicros: 100n,
+  isUsable: true,
+  ...more,
+});
+
+const names = (files: readonly TierFile[], policy: Partial<TierPolicy> = {}) =>
+  pick(files, { ...POLICY, ...policy }).runs.map((run) => [run.reason, ...run.files.map(({ path }) => path)]);
+
+describe('tiers', () => {
+  test('tier: fourfold from 256 KiB on', () => {
+    expect([0, 1, 255, 256, 1023, 1024, 4096].map((kib) => tierOf(kib * KIB))).toEqual([0, 0, 0, 1, 1, 2, 3]);
+  });
+
+  test('tier: enough small files of one tier are merged, fewer wait, and how many more are needed is told', () => {
+    expect(names([file(1, 1), file(2, 1), file(3, 1)])).toEqual([]);
+    expect(pick([file(1, 1), file(2, 1), file(3, 1)], POLICY).filesToNext).toBe(1);
+    expect(pick([], POLICY).filesToNext).toBe(4);
+    expect(names([file(4, 1), file(2, 1), file(3, 1), file(1, 1)])).toEqual([['tier', 'f001', 'f002', 'f003', 'f004']]);
+    expect(names([file(1, 300), file(2, 300), file(3, 1), file(4, 1)])).toEqual([]);
+  });
+
+  test('tier: a file of three quarters of the target is not small', () => {
+    expect(smallBelow(POLICY)).toBe(768 * KIB);
+    const just = [1, 2, 3, 4].map((n) => file(n, 767));
+    expect(names(just)).toEqual([['tier', 'f001', 'f002', 'f003', 'f004']]);
+    expect(names([...just.slice(0, 3), file(4, 768)])).toEqual([]);
+  });
+
+  test('tier: with dedup a file of another size between ends the run, without it does not', () => {
+    const files = [file(1, 1), file(2, 1), file(3, 900), file(4, 1), file(5, 1)];
+    expect(names(files)).toEqual([]);
+    expect(names(files, { dedup: false })).toEqual([['tier', 'f001', 'f002', 'f004', 'f005']]);
+  });
+
+  test('tier: with dedup files of one commit beside the lowest number are let be, those of a higher one end the run', () => {
+    const beside = [file(1, 900), file(9, 1, { sequenceNumber: 1n }), file(2, 1), file(3, 1), file(4, 1)];
+    expect(names(beside)).toEqual([['tier', 'f009', 'f002', 'f003', 'f004']]);
+    const above = [file(1, 1), file(2, 1), file(3, 1), file(4, 1), file(9, 900, { sequenceNumber: 4n })];
+    expect(names(above)).toEqual([]);
+  });
+
+  test('tier: a file that is left alone is in no run, and with dedup none goes past it', () => {
+    const files = [1, 2, 3, 4, 5].map((n) => file(n, 1, { isUsable: n !== 3 }));
+    expect(names(files, { minFiles: 2 })).toEqual([['tier', 'f001', 'f002']]);
+    expect(names(files, { dedup: false })).toEqual([['tier', 'f001', 'f002', 'f004', 'f005']]);
+  });
+
+  test('tier: runs keep their bounds, the oldest files first', () => {
+    const files = Array.from({ length: 9 }, (_, n) => file(n, 100));
+    expect(names(files)[0]).toHaveLength(1 + 6);
+    expect(names(files, { runBytesMax: 350 * KIB })).toEqual([['tier', 'f000', 'f001', 'f002']]);
+  });
+
+  test('tier: each partition by itself, those that free most files first', () => {
+    const files = [1, 2, 3, 4].flatMap((n) => [file(n, 1), file(n, 1, { partition: 'q', path: `q${n}` })]);
+    expect(names([...files, file(5, 1, { partition: 'q', path: 'q5' })]).map((run) => run.length)).toEqual([6, 5]);
+  });
+
+  test('cold: two small files are enough once the partition has ended long ago', () => {
+    const files = [file(1, 1), file(2, 900)];
+    expect(names([...files, file(3, 1)], { coldMicros: 99n })).toEqual([]);
+    expect(names(files, { coldMicros: 100n })).toEqual([]);
+    expect(names([...files, file(3, 1)], { coldMicros: 100n })).toEqual([['cold', 'f001', 'f002', 'f003']]);
+    expect(names([file(1, 1, { endMicros: null }), file(2, 1, { endMicros: null })], { coldMicros: 100n })).toEqual([]);
+  });
+
+  test('full: of a partition beyond two targets only the small files, as they lie side by side', () => {
+    const files = [file(1, 1000), file(2, 1000), file(3, 1), file(4, 1), file(5, 1000), file(6, 1)];
+    expect(names(files, { full: true })).toEqual([['full', 'f003', 'f004']]);
+    expect(names(files, { full: true, dedup: false })).toEqual([['full', 'f003', 'f004', 'f006']]);
+  });
+
+  test('runs: bounded, of one partition, contiguous with dedup, and nothing is left to do in the end', () => {
+    const any = fc.record({
+      kib: fc.constantFrom(1, 100, 300, 700, 800, 1200),
+      number: fc.integer({ min: 1, max: 12 }),
+      partition: fc.constantFrom('p', 'q'),
+      isUsable: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(any, { maxLength: 25 }),
+        fc.boolean(),
+        fc.boolean(),
+        fc.boolean(),
+        (made, dedup, full, cold) => {
+          const policy = { ...POLICY, dedup, full, coldMicros: cold ? 100n : null, minFiles: 3 };
+          let files = made.map(({ kib, number, partition, isUsable }, i) =>
+            file(i, kib, { sequenceNumber: BigInt(number), partition, isUsable }),
+          );
+          for (let round = 0; ; round++) {
+            expect(round).toBeLessThan(60);
+            const { runs } = pick(files, policy);
+            if (runs.length === 0) break;
+            const [run] = runs;
+            const chosen = new Set(run.files);
+            expect(chosen.size).toBeGreaterThan(1);
+            expect(chosen.size).toBeLessThanOrEqual(policy.runFilesMax);
+            expect(run.files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(policy.runBytesMax);
+            expect(run.files.every((one) => one.isUsable && one.partition === run.partition)).toBe(true);
+            const numbers = run.files.map(({ sequenceNumber }) => sequenceNumber);
+            const lowest = numbers[0];
+            const highest = numbers[numbers.length - 1];
+            const between = files.filter(
+              (one) =>
+                one.partition === run.partition &&
+                !chosen.has(one) &&
+                one.sequenceNumber > lowest &&
+                one.sequenceNumber <= highest,
+            );
+            if (dedup) expect(between).toEqual([]);
+            // What a merge makes: files of the target's size and a rest, with the highest number.
+            let bytes = run.files.reduce((sum, one) => sum + one.bytes, 0);
+            files = files.filter((one) => !chosen.has(one));
+            for (let part = 0; bytes > 0; part++) {
+              const size = Math.min(bytes, policy.targetBytes);
+              files.push(
+                file(1000 + round * 10 + part, size / KIB, { sequenceNumber: highest, partition: run.partition }),
+              );
+              bytes -= size;
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
