@@ -158,23 +158,27 @@ export class Compactor implements Chore {
    * Runs slices until none is left, or `COMPACT_SLICES_PER_CALL`; `full` also those of partitions whose tiers are not full.
    * With `dryRun` it only tells what the first round would do.
    *
-   * @throws invalid `unknown-table`, `not-attached`; conflict `commit-conflict` and those of a replace; rejected
-   * `too-many-manifests`; unavailable, unknown
+   * @throws invalid `unknown-table`, `not-attached`; rejected `too-many-manifests`; corrupt; unavailable, unknown; StoreError
    */
   maintain(full: boolean, dryRun: boolean): Promise<MaintainReport> {
     return this.#inTurn(async () => {
       const slices: SliceReport[] = [];
-      for (;;) {
+      for (let round = 1; ; round++) {
         const base = liveTable(await this.#table.load(), this.#table.place);
         const look = await this.#look(base, full);
         const report = { base, changed: slices.length > 0, leftAlone: look.leftAlone };
         if (dryRun)
           return { ...report, slices: look.runs.map((run) => planned(look, run)), remaining: look.runs.length };
-        if (look.runs.length === 0 || slices.length === COMPACT_SLICES_PER_CALL) {
+        if (look.runs.length === 0 || round > COMPACT_SLICES_PER_CALL) {
           return { ...report, slices, remaining: look.runs.length };
         }
-        const done = await this.#slice(look, look.runs[0]);
-        if (done !== null) slices.push(done);
+        try {
+          const done = await this.#slice(look, look.runs[0]);
+          if (done !== null) slices.push(done);
+        } catch (error) {
+          // Files were taken away meanwhile: the next look chooses among those that are there.
+          if (!(error instanceof SluiceError && error.kind === 'conflict')) throw error;
+        }
       }
     });
   }
@@ -278,6 +282,7 @@ export class Compactor implements Chore {
           metadata,
           place,
           tuple: entries[0].dataFile.partition,
+          inputs: entries.map(({ dataFile }) => dataFile.filePath),
           targetBytes: Math.min(tableSettings(metadata.properties).targetFileBytes, COMPACT_RUN_BYTES_MAX),
           creates: (key) => {
             keys.push(key);

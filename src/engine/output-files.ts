@@ -1,3 +1,4 @@
+import { utf8 } from '../core/base/bytes.ts';
 import type { Compress, Digest } from '../core/base/codecs.ts';
 import { contentName } from '../core/base/ids.ts';
 import { COMPACT_GROUP_BYTES, COMPACT_GROUP_ROWS } from '../core/base/limits.ts';
@@ -33,6 +34,8 @@ export interface OutputPlan {
   metadata: TableMetadata;
   place: TablePlace;
   tuple: readonly Value[];
+  /** Locations of the files whose rows these are. */
+  inputs: readonly string[];
   /** Size at which the next file begins. */
   targetBytes: number;
   /** Told the key of each object before it is created. */
@@ -41,8 +44,8 @@ export interface OutputPlan {
 
 /**
  * Data files of one partition, written while their rows come: a row group at a time, uploaded part by part, so that a
- * file never is in memory. Keys are made of the commit and a count, not of the content, which is not known when an upload
- * begins; a commit id is never used for two runs, so a key still takes one content only.
+ * file never is in memory. Keys are made of the commit, the inputs and a count, since the content is not known when an
+ * upload begins. Inputs are never changed, so a key still takes one content only.
  */
 export class OutputFiles {
   readonly #ports: OutputPorts;
@@ -107,11 +110,14 @@ export class OutputFiles {
   }
 
   #begin({ schema }: Columns) {
-    const { identity, metadata, place, tuple } = this.#plan;
+    const { identity, metadata, place, tuple, inputs } = this.#plan;
     const { spec } = currentOf(metadata);
     const count = new Uint8Array(4);
     new DataView(count.buffer).setUint32(0, this.#files.length);
-    const name = contentName(identity.timeMs, this.#ports.digest([seedOf(identity.commitId), count]));
+    const name = contentName(
+      identity.timeMs,
+      this.#ports.digest([seedOf(identity.commitId), utf8(inputs.join('\n')), count]),
+    );
     const path = dataFilePath(partitionPath(spec, metadata.schemas, tuple), name);
     const key = `${place.prefix}/${path}`;
     this.#plan.creates(key);

@@ -59,6 +59,13 @@ export const Ref = v.strictObject({
 export const FastForward = v.strictObject({ to: v.pipe(v.string(), v.nonEmpty()) });
 export const Rollback = v.strictObject({ snapshot_id: Id, expect_snapshot_id: v.optional(v.nullable(Id)) });
 export const Expire = v.strictObject({ dry_run: v.optional(v.boolean(), false) });
+export const Maintain = v.strictObject({
+  full: v.pipe(
+    v.optional(v.boolean(), true),
+    v.description('every partition with two small files; false: only what maintenance after appends would do now'),
+  ),
+  dry_run: v.optional(v.boolean(), false),
+});
 export const Delete = v.strictObject({
   filter: v.pipe(
     v.looseObject({}),
@@ -112,6 +119,11 @@ export async function readRollback(request: Request): Promise<{ snapshotId: bigi
 export async function readExpire(request: Request): Promise<{ dryRun: boolean }> {
   const body = checked(Expire, (await readJson(request)) ?? {});
   return { dryRun: body.dry_run };
+}
+
+export async function readMaintain(request: Request): Promise<{ full: boolean; dryRun: boolean }> {
+  const body = checked(Maintain, (await readJson(request)) ?? {});
+  return { full: body.full, dryRun: body.dry_run };
 }
 
 export async function readDelete(request: Request): Promise<FileFilter> {

@@ -7,6 +7,7 @@ import {
   readDelete,
   readExpire,
   readFastForward,
+  readMaintain,
   readNothing,
   readProperties,
   readRef,
@@ -97,6 +98,11 @@ export function adminRoutes(): Hono<AppEnv> {
     return context.json(unwrap(await objectOf(context).expire(dryRun)));
   });
 
+  routes.post('/maintain', needs('admin'), async (context) => {
+    const { full, dryRun } = await readMaintain(context.req.raw);
+    return context.json(unwrap(await objectOf(context).maintain(full, dryRun)));
+  });
+
   routes.post('/delete', needs('admin'), async (context) => {
     const filter = await readDelete(context.req.raw);
     return context.json(unwrap(await objectOf(context).deleteFiles(filter)));
@@ -133,6 +139,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/refs/:ref/fast-forward': 'POST',
   '/rollback': 'POST',
   '/expire': 'POST',
+  '/maintain': 'POST',
   '/delete': 'POST',
   '/overwrite': 'POST',
   '/rewrite-manifests': 'POST',

@@ -47,6 +47,7 @@ export type TableCalls = Pick<
   | 'fastForward'
   | 'rollback'
   | 'expire'
+  | 'maintain'
   | 'deleteFiles'
   | 'overwriteFiles'
   | 'rewriteManifests'

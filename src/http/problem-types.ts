@@ -159,6 +159,8 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'location-moved': { title: 'The table says it lies elsewhere' },
   'manifest-corrupt': { title: 'A manifest is corrupt' },
   'manifest-list-missing': { title: 'The manifest list of a snapshot is missing' },
+  'data-file-missing': { title: 'A data file of a snapshot is missing' },
+  'unsorted-input': { title: 'A data file is not in the order that it claims' },
   'manifest-missing': { title: 'A manifest of a snapshot is missing' },
   'metadata-corrupt': { title: 'The table metadata is corrupt' },
   'parquet-corrupt': { title: 'A Parquet file is corrupt' },

@@ -33,6 +33,7 @@ import {
   specView,
 } from './admin-views.ts';
 import { type Answer, answer } from './answer.ts';
+import { compactionView, type MaintainView, maintainView } from './maintain-views.ts';
 import { type MetricsView, metricsView } from './metrics-view.ts';
 import { makeParts, TableParts } from './table-parts.ts';
 import {
@@ -289,6 +290,19 @@ export class TableObject extends DurableObject<Env> {
     return this.#answer(async () => expireView(await this.#parts.expirer.expire(dryRun), dryRun));
   }
 
+  maintain(full: boolean, dryRun: boolean): Promise<Answer<MaintainView>> {
+    return this.#answer(async () => {
+      await this.#parts.writer.check();
+      const report = await this.#parts.compactor.maintain(full, dryRun);
+      if (report.changed) {
+        // The pointer follows; when it cannot now, the writer's next run moves it.
+        await this.#parts.writer.run();
+        await this.#parts.writer.pointed();
+      }
+      return maintainView(report, dryRun);
+    });
+  }
+
   deleteFiles(filter: FileFilter): Promise<Answer<FilesView>> {
     return this.#answer(async () => filesView(await this.#parts.files.delete(filter)));
   }
@@ -379,6 +393,7 @@ export class TableObject extends DurableObject<Env> {
       hinted_version: state.hintedVersion,
       doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
       expiry: { due_ms: expiry.dueMs, failures: expiry.failures, last_error: expiry.lastError },
+      compaction: compactionView(this.#parts.compactor.status),
       incarnation: {
         started_ms: this.#parts.startedMs,
         found: this.#parts.found,

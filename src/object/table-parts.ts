@@ -4,6 +4,7 @@ import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
 import { codecs } from '../engine/codecs.ts';
 import { commitLog, type LogEvent } from '../engine/commit-log.ts';
 import { AdminCommits } from '../engine/commit-to-end.ts';
+import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
 import { OpenTable } from '../engine/open-table.ts';
@@ -33,6 +34,7 @@ export class TableParts {
   readonly files: TableFiles;
   readonly expirer: Expirer;
   readonly expiry: ScheduledExpiry;
+  readonly compactor: Compactor;
   readonly schedule: Schedule;
   readonly store: MeteredStore;
   readonly marks = new CountedMarks();
@@ -79,6 +81,8 @@ export class TableParts {
     const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
     this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
     this.writer.alongside(this.expiry);
+    this.compactor = new Compactor(ports, this.table);
+    this.writer.alongside(this.compactor);
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

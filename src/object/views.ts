@@ -8,6 +8,7 @@ import { type TableSettings, tableSettings } from '../core/table/properties.ts';
 import type { AppStatus } from '../engine/apps.ts';
 import type { ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
+import type { CompactionView } from './maintain-views.ts';
 
 /** What the rows endpoint needs to turn a body into a frame. */
 export interface IngestView {
@@ -56,6 +57,7 @@ export interface StatusView {
   doomed: { keys: number; due_ms: number | null };
   /** When snapshots expire next by the table's properties, null: none do; and what kept the last try from it. */
   expiry: { due_ms: number | null; failures: number; last_error: ErrorRecord | null };
+  compaction: CompactionView;
   incarnation: {
     started_ms: number;
     /** What this incarnation found when it began. */

@@ -140,6 +140,7 @@ test('openapi: every operation answers as the document says', async () => {
   await described(200, 'POST', `${TABLE}/rollback`, '', json({ snapshot_id }));
   await described(409, 'POST', `${TABLE}/rollback`, '', json({ snapshot_id: '1' }));
   await described(200, 'POST', `${TABLE}/expire`, '', json({ dry_run: true }));
+  await described(200, 'POST', `${TABLE}/maintain`);
   await described(200, 'DELETE', TABLE);
 
   const all = Object.entries(document['paths'] as Record<string, object>).flatMap(([path, methods]) =>

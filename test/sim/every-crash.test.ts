@@ -86,6 +86,20 @@ const CASES: Case[] = [
       return service.table.commit(operation, () => undefined);
     },
   },
+  {
+    name: 'compaction',
+    prepare: ({ service }) => service.append([on(0, 5), on(0, 6)]),
+    run: ({ compactor }) => compactor.maintain(true, false),
+  },
+  {
+    name: 'compaction after appends',
+    prepare: ({ service }) => service.changes.properties({ 'timelake.compact-min-files': '2' }, []),
+    run: async (service) => {
+      service.compactByItself();
+      await service.writer.check();
+      await service.writer.run();
+    },
+  },
   { name: 'expire', run: ({ expirer }) => expirer.expire(false) },
   {
     name: 'scheduled expiry',

@@ -19,6 +19,7 @@ export const MARKS: readonly SimMark[] = [
   'replayed-after-rollback',
   'recreated-by-engine',
   'expired-by-schedule',
+  'compacted-by-itself',
   'branch-appended',
   'branch-refused',
 ];

@@ -8,6 +8,7 @@ import type { TableDefinition } from '../../src/core/table/definition.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import { commitLog, type LogEvent } from '../../src/engine/commit-log.ts';
 import { AdminCommits } from '../../src/engine/commit-to-end.ts';
+import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
@@ -92,6 +93,8 @@ export class Service {
   readonly changes: TableChanges;
   readonly files: TableFiles;
   readonly expirer: Expirer;
+  /** Runs when it is asked to, until `compactByItself`. */
+  readonly compactor: Compactor;
   /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
   expiry: ScheduledExpiry | null = null;
   readonly #schedule: () => ScheduledExpiry;
@@ -134,6 +137,7 @@ export class Service {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    this.compactor = new Compactor(ports, this.table);
     const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
     this.#schedule = () => new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
   }
@@ -142,6 +146,11 @@ export class Service {
   expireBySchedule(): void {
     this.expiry = this.#schedule();
     this.writer.alongside(this.expiry);
+  }
+
+  /** Files are merged after appends, from here on. */
+  compactByItself(): void {
+    this.writer.alongside(this.compactor);
   }
 
   count(mark: Mark): number {

@@ -3,6 +3,7 @@ import { versionOfMetadata } from '../../src/core/iceberg/locations.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import type { LogEvent } from '../../src/engine/commit-log.ts';
 import { AdminCommits } from '../../src/engine/commit-to-end.ts';
+import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
@@ -83,6 +84,7 @@ export class Incarnation implements Owner {
       ...(options.newBuild ? { compress: otherCompress } : {}),
       log: (event: LogEvent) => {
         this.events.push(event);
+        if (event.event === 'compacted') this.#world.hit('compacted-by-itself', this);
         if (event.event === 'expired' && event['changed'] === true) this.#world.hit('expired-by-schedule', this);
         this.#world.scheduler.note(`${this.name} says ${JSON.stringify(event)}`);
       },
@@ -106,6 +108,7 @@ export class Incarnation implements Owner {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    if (world.swarm.compactBySelf) this.writer.alongside(new Compactor(ports, this.table));
     if (world.swarm.expirySchedule === null) return;
     const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
     const expirer = new Expirer(ports, this.table, inRun, eraser);

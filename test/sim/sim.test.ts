@@ -107,6 +107,22 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     },
   },
   {
+    name: 'small files are merged after appends beside everything else',
+    marks: ['rebased-over-append', 'compacted-by-itself'],
+    seeds: [1, 2],
+    swarm: {
+      steps: 1_200,
+      producers: 3,
+      second: true,
+      thinkMs: 300,
+      latencyMs: 60,
+      crashMs: 8_000,
+      compactBySelf: true,
+      maintain: { ...calm().maintain, deleteMs: 4_000, expireMs: 4_000 },
+      engine: { ...calm().engine, appendMs: 800, compactMs: 2_000 },
+    },
+  },
+  {
     name: 'producers with damaged batches',
     marks: ['app-parked', 'batch-left-out'],
     seeds: [1, 2],

@@ -40,6 +40,8 @@ export interface Swarm {
   branchMs: number;
   /** The pace of expiries that nobody asks for; null: there are none. */
   expirySchedule: ExpiryPace | null;
+  /** Small files are merged after appends. */
+  compactBySelf: boolean;
   /** What is asked of the service beside appends. */
   maintain: {
     compactMs: number;
@@ -80,6 +82,7 @@ export function calm(): Swarm {
     dropMs: 0,
     branchMs: 0,
     expirySchedule: null,
+    compactBySelf: false,
     maintain: {
       compactMs: 0,
       deleteMs: 0,
@@ -168,5 +171,6 @@ export function swarmOf(seed: number): Swarm {
   const beside = new Rng(seed, 'swarm beside');
   if (beside.chance(0.3)) swarm.branchMs = beside.between(200, 3_000);
   if (beside.chance(0.4)) swarm.expirySchedule = { batch: beside.between(1, 5), lateMs: beside.between(500, 10_000) };
+  if (beside.chance(0.5)) swarm.compactBySelf = true;
   return swarm;
 }

@@ -43,6 +43,7 @@ export type SimMark =
   | 'replayed-after-rollback'
   | 'recreated-by-engine'
   | 'expired-by-schedule'
+  | 'compacted-by-itself'
   | 'branch-appended'
   | 'branch-refused';
 

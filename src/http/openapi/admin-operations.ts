@@ -120,6 +120,14 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: { description: 'a report', content: views.Expired } },
     problems: COMMIT,
   },
+  'POST /v1/tables/{namespace}/{table}/maintain': {
+    id: 'maintain',
+    tag: 'changes',
+    summary: 'Merges small data files into larger, sorted ones',
+    body: { kind: 'json', schema: bodies.Maintain, required: false },
+    answers: { 200: { description: 'a report', content: views.Maintained } },
+    problems: { 422: ['too-many-manifests'], ...COMMIT },
+  },
   'POST /v1/tables/{namespace}/{table}/delete': {
     id: 'deleteFiles',
     tag: 'changes',

@@ -8,6 +8,7 @@ import type {
   RefView,
   SnapshotsView,
 } from '../../object/admin-views.ts';
+import type { MaintainView } from '../../object/maintain-views.ts';
 import type { AppView, ReceiptView, StatusView, TableView } from '../../object/views.ts';
 import type { InferView } from '../infer/infer.ts';
 import type { ProblemBody } from '../problem.ts';
@@ -58,6 +59,15 @@ const tableEntries = {
   properties: Texts,
   snapshot: v.nullable(Snapshot),
 };
+const sliceEntries = {
+  partition: v.array(v.string()),
+  reason: v.picklist(['tier', 'cold', 'full']),
+  files: Count,
+  bytes: Count,
+  rows: Id,
+  made: v.nullable(v.object({ files: Count, bytes: Count, rows: Id, duplicates: Count })),
+};
+const LeftAlone = v.array(v.object({ reason: v.string(), files: Count, bytes: Count }));
 const statusEntries = {
   ledger_id: v.string(),
   last_sequence: Count,
@@ -74,6 +84,13 @@ const statusEntries = {
   hinted_version: Count,
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),
   expiry: v.object({ due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) }),
+  compaction: v.object({
+    last: v.nullable(v.object({ ...sliceEntries, at_ms: Millis })),
+    failures: Count,
+    retry_ms: Millis,
+    last_error: v.nullable(Failure),
+    left_alone: LeftAlone,
+  }),
   incarnation: v.object({ started_ms: Millis, last_run_error: v.nullable(Failure) }),
 };
 const receiptEntries = {
@@ -206,6 +223,16 @@ export const Refs = v.object({ version: Count, refs: v.array(Ref) });
 export const ChangedRef = v.object({ ...changedEntries, ref: Ref });
 export const SetRef = v.object({ ...changedEntries, created: v.boolean(), ref: Ref });
 
+export const Maintained = describing<MaintainView>()(
+  'Maintained',
+  v.object({
+    ...changedEntries,
+    dry_run: v.boolean(),
+    slices: v.array(v.object(sliceEntries)),
+    remaining: Count,
+    left_alone: LeftAlone,
+  }),
+);
 export const Expired = describing<ExpireView>()(
   'Expired',
   v.object({

@@ -241,6 +241,7 @@ describe('openapi: bodies', () => {
     ],
     ['fast-forward', bodies.FastForward, [{ to: 'a' }], [{}, { to: '' }]],
     ['rollback', bodies.Rollback, [{ snapshot_id: '1' }], [{}, { snapshot_id: 'x' }]],
+    ['maintain', bodies.Maintain, [{}, { full: false }, { dry_run: true }], [{ full: 1 }, { all: true }]],
     ['expire', bodies.Expire, [{}, { dry_run: true }], [{ dry_run: 1 }]],
     ['delete', bodies.Delete, [{ filter: { all: true } }], [{}, { filter: 'all' }]],
     ['nothing', bodies.Nothing, [{}], [{ a: 1 }]],

@@ -31,6 +31,7 @@ export class OperatorActor implements Owner {
     const isForeign = history.tip !== null && history.tip.raw.properties['sluice.dropped'] !== 'true';
     const properties = {
       'sluice.flush-interval': `${swarm.flushSeconds}s`,
+      ...(swarm.compactBySelf ? { 'timelake.compact-min-files': '3' } : {}),
       'timelake.snapshot-retention': '5s',
       'timelake.min-snapshots': '2',
       'timelake.max-snapshots': '12',

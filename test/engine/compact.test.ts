@@ -1,0 +1,179 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
+import { storeBucket } from '../oracle/bucket.ts';
+import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
+import { acknowledge, expectExactlyOnce, expectValid, newScenario, type Scenario } from '../sim/scenario.ts';
+import { PLACE, type SeriesRow } from '../sim/service.ts';
+import { deleteOf, metadataOf, ofDay, on } from './file-operations.ts';
+
+let scenario: Scenario;
+
+beforeEach(async () => {
+  scenario = await newScenario();
+});
+
+/** So many commits of one row each. */
+async function commits(count: number, row = (i: number): SeriesRow => on(0, i)): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await acknowledge(scenario, [row(i)]);
+    await scenario.service.drain();
+  }
+}
+
+async function liveFiles(): Promise<{ path: string; rows: number; sequence: bigint }[]> {
+  const table = await readTable(storeBucket(scenario.world.memory), PLACE.prefix, { snapshots: 'current' });
+  const state = snapshotState(table);
+  return (state === undefined ? [] : [...liveEntries(state)]).map(({ dataFile, effective }) => ({
+    path: dataFile.filePath,
+    rows: Number(dataFile.recordCount),
+    sequence: effective.sequenceNumber as bigint,
+  }));
+}
+
+function maintain(full = false, dryRun = false) {
+  return scenario.world.clock.until(scenario.service.compactor.maintain(full, dryRun));
+}
+
+const operations = () => metadataOf(scenario.service).snapshots.map(({ summary }) => summary.operation);
+
+describe('compaction', () => {
+  test('after appends: the eighth small file of a partition makes one of them, with their highest number', async () => {
+    scenario.service.compactByItself();
+    await commits(7);
+    expect(operations()).toEqual(Array(7).fill('append'));
+    await commits(1, () => on(0, 7));
+    expect(operations()).toEqual([...Array(8).fill('append'), 'replace']);
+    expect(await liveFiles()).toMatchObject([{ rows: 8, sequence: 8n }]);
+    await expectExactlyOnce(scenario);
+    await expectValid(scenario.world);
+    expect(scenario.ledger.state().doomed).toEqual({ keys: 0, dueMs: null });
+  });
+
+  test('after appends: progress and the pointer go on, and rows of one key are one row afterwards', async () => {
+    scenario.service.compactByItself();
+    await commits(8, () => on(0, 5));
+    expect(await liveFiles()).toMatchObject([{ rows: 1, sequence: 8n }]);
+    expect(scenario.ledger.state().hintedVersion).toBe(scenario.service.table.base?.version);
+    await commits(3, (i) => on(0, 10 + i));
+    await expectValid(scenario.world);
+  });
+
+  test('after appends: a partition that data has left behind is one file, however few it had', async () => {
+    scenario.service.compactByItself();
+    await commits(2);
+    await commits(6, (i) => on(3, i));
+    expect((await liveFiles()).length).toBe(7);
+    await commits(2, (i) => on(3, 6 + i));
+    const files = await liveFiles();
+    expect(files.filter(({ path }) => path.includes('time_day=2026-01-01'))).toMatchObject([{ rows: 2 }]);
+    expect(files.filter(({ path }) => path.includes('time_day=2026-01-04'))).toMatchObject([{ rows: 8 }]);
+    await expectExactlyOnce(scenario);
+    await expectValid(scenario.world);
+  });
+
+  test('auto-maintain=false: nothing is merged until it is asked for', async () => {
+    const { service, world } = scenario;
+    service.compactByItself();
+    await world.clock.until(service.changes.properties({ 'timelake.auto-maintain': 'false' }, []));
+    await commits(9);
+    expect(service.compactor.dueMs()).toBe(null);
+    expect((await liveFiles()).length).toBe(9);
+    expect((await maintain()).slices).toMatchObject([{ reason: 'tier', files: 9, made: { files: 1, duplicates: 0 } }]);
+    expect((await liveFiles()).length).toBe(1);
+  });
+
+  test('maintain: full merges what is small, a dry run only tells, and there is nothing to do twice', async () => {
+    await commits(3);
+    await commits(2, (i) => on(1, i));
+    const dry = await maintain(true, true);
+    expect(dry).toMatchObject({ changed: false, remaining: 2, leftAlone: [] });
+    expect(dry.slices.map(({ files, made }) => [files, made])).toEqual([
+      [3, null],
+      [2, null],
+    ]);
+    expect((await liveFiles()).length).toBe(5);
+    const done = await maintain(true);
+    expect(done).toMatchObject({ changed: true, remaining: 0 });
+    expect(done.slices.map(({ files, made }) => [files, made?.rows])).toEqual([
+      [3, 3n],
+      [2, 2n],
+    ]);
+    expect((await liveFiles()).length).toBe(2);
+    await expectExactlyOnce(scenario);
+    await expectValid(scenario.world);
+    expect(await maintain(true)).toMatchObject({ changed: false, slices: [] });
+  });
+
+  test('a conflict: files deleted while they are merged; the outputs are erased, and the rest is merged', async () => {
+    await commits(8);
+    await commits(8, (i) => on(1, i));
+    const { service, world } = scenario;
+    const held = service.store.faults.next('putIfAbsent', /data\/time_day=2026-01-01/, 'slow');
+    const merging = service.compactor.run();
+    await world.clock.until(held.reached);
+    const deleted = await world.clock.until(service.table.commit(deleteOf(world, service, ofDay(0)), () => undefined));
+    expect(deleted.outcome).toBe('committed');
+    held.release();
+    await world.clock.until(merging);
+    expect(service.compactor.status.error).toMatchObject({ type: 'inputs-gone' });
+    const [orphan, ...others] = service.store.log
+      .filter(({ operation, key }) => operation === 'putIfAbsent' && key.includes('/data/time_day=2026-01-01'))
+      .slice(8);
+    expect([orphan.outcome, others]).toEqual(['created', []]);
+    service.compactByItself();
+    await service.drain();
+    expect(await liveFiles()).toMatchObject([{ rows: 8 }]);
+    world.clock.advance(ERASE_GRACE_MS + 1);
+    await service.drain();
+    expect(world.memory.keys()).not.toContain(orphan.key);
+    await expectValid(scenario.world);
+  });
+
+  test('an answer that is lost at the version: the merge stands, and its files are kept', async () => {
+    await commits(8);
+    const { service, world } = scenario;
+    service.store.faults.next('putIfAbsent', /v10.metadata.json/, 'response-lost');
+    await world.clock.until(service.compactor.run());
+    expect(service.compactor.status).toMatchObject({ failures: 0, last: { files: 8 } });
+    world.clock.advance(ERASE_GRACE_MS + 1);
+    await service.drain();
+    expect(await liveFiles()).toMatchObject([{ rows: 8 }]);
+    await expectExactlyOnce(scenario);
+    await expectValid(scenario.world);
+  });
+
+  test('a store that fails: the slice is tried again, later each time, and status says so', async () => {
+    const { service, world } = scenario;
+    service.compactByItself();
+    await commits(7);
+    const fault = service.store.faults.always('getRange', null, 'unreadable');
+    await acknowledge(scenario, [on(0, 9)]);
+    const waits: number[] = [];
+    for (let run = 0; run < 4; run++) {
+      await world.clock.until(service.writer.run());
+      const { failures, retryMs, error } = service.compactor.status;
+      if (failures > 0) waits.push(retryMs - world.clock.now());
+      if (failures > 0) expect(error).toMatchObject({ type: 'store-unavailable' });
+      world.clock.advance(Math.max(1, (service.writer.dueMs() ?? 0) - world.clock.now()));
+    }
+    expect(waits.length).toBeGreaterThan(1);
+    expect(waits).toEqual([...waits].sort((a, b) => a - b));
+    await expectExactlyOnce(scenario);
+    fault.clear();
+    await service.drain();
+    expect(service.compactor.status).toMatchObject({ failures: 0, error: null });
+    expect(await liveFiles()).toHaveLength(1);
+    await expectExactlyOnce(scenario);
+    await expectValid(scenario.world);
+  });
+
+  test('a file of another order, or one that is missing, is left alone and told', async () => {
+    await commits(3);
+    const { world } = scenario;
+    const [gone] = await liveFiles();
+    await world.memory.delete([PLACE.prefix + gone.path.slice(PLACE.location.length)]);
+    const report = await maintain(true);
+    expect(report).toMatchObject({ changed: false, slices: [], leftAlone: [{ reason: 'unreadable', files: 3 }] });
+    expect(await maintain(true)).toMatchObject({ changed: false, slices: [] });
+  });
+});
