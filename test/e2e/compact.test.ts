@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDuckdb } from '../oracle/duckdb.ts';
+import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
+import { assertValidTable } from '../oracle/validator.ts';
+import { ask, JSON_TYPE } from './support/http.ts';
+import { BUCKET_NAME, type RunningService, startService, until, WAREHOUSE } from './support/service.ts';
+
+/** Compaction by itself and on request, on the production bundle and the local bucket. */
+const OPTIONS = { bucketName: BUCKET_NAME };
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.stop());
+
+const DEVICES = ['a', 'ab', 'b', '\uffff', '😀', null];
+
+/** Rows of one batch, of one day; every fifth repeats a key of the batch before with another value. */
+function batch(n: number): { time: string; device: string | null; v: number; x: number | null; note: string | null }[] {
+  return Array.from({ length: 60 }, (_, i) => {
+    const at = i % 5 === 0 && n > 0 ? (n - 1) * 60 + i : n * 60 + i;
+    return {
+      time: new Date(Date.UTC(2026, 0, 1) + at * 1000).toISOString(),
+      device: DEVICES[i % DEVICES.length],
+      v: n * 60 + i,
+      x: i % 7 === 0 ? null : i / 3,
+      note: i % 3 === 0 ? `note ${i}` : null,
+    };
+  });
+}
+
+async function filesOf(prefix: string): Promise<number> {
+  const table = await readTable(service.bucket, prefix, { ...OPTIONS, snapshots: 'current' });
+  const state = snapshotState(table);
+  return state === undefined ? 0 : [...liveEntries(state)].length;
+}
+
+test('many small appends become few files, and the rows are the same by DuckDB', async () => {
+  const prefix = `${WAREHOUSE}/compact/t`;
+  const table = service.table('compact', 't');
+  await table.create({
+    schema: {
+      type: 'struct',
+      fields: [
+        { name: 'time', type: 'timestamptz', required: true },
+        { name: 'device', type: 'string' },
+        { name: 'v', type: 'long' },
+        { name: 'x', type: 'double' },
+        { name: 'note', type: 'string' },
+      ],
+    },
+    time_column: 'time',
+    series_key: ['device'],
+    properties: { 'timelake.compact-min-files': '4' },
+  });
+  const wanted = new Map<string, string>();
+  for (let n = 0; n < 12; n++) {
+    const rows = batch(n);
+    for (const row of rows) wanted.set(`${row.device} ${Date.parse(row.time)}`, `${row.v} ${row.x} ${row.note}`);
+    await table.post(rows, { waitSeconds: 30 });
+  }
+  // Four are merged by the object itself, then that one with every three: the last two wait.
+  await until('compaction by itself', async () => (await filesOf(prefix)) === 3);
+  const { status } = await table.describe();
+  expect(status.compaction).toMatchObject({ failures: 0, left_alone: [], last: { reason: 'tier', files: 4 } });
+  await assertValidTable(service.bucket, prefix, OPTIONS);
+
+  const maintain = (body: object) =>
+    ask<{ changed: boolean; slices: { files: number }[]; remaining: number }>(
+      service.send,
+      'POST',
+      `${table.path}/maintain`,
+      { headers: JSON_TYPE, body: JSON.stringify(body) },
+    );
+  expect((await maintain({ full: false })).body).toMatchObject({ changed: false, slices: [] });
+  const dry = await maintain({ dry_run: true });
+  expect(dry.body).toMatchObject({ changed: false, dry_run: true, remaining: 1, slices: [{ made: null }] });
+  const done = await maintain({});
+  expect(done.body).toMatchObject({ changed: true, remaining: 0, slices: [{ reason: 'full', made: { files: 1 } }] });
+  expect(await filesOf(prefix)).toBe(1);
+  await assertValidTable(service.bucket, prefix, OPTIONS);
+
+  const duckdb = await openDuckdb(service.bucket, prefix, OPTIONS);
+  const rows = await duckdb.query('SELECT epoch_ms(time) AS ms, device, v, x, note FROM live');
+  // In the file's own order: series by UTF-8 bytes, null first, then time.
+  const order = await duckdb.query(
+    `SELECT count(*) AS wrong FROM (SELECT device, time, lag(device) OVER w AS d, lag(time) OVER w AS t,
+       row_number() OVER w AS n FROM live WINDOW w AS ()) WHERE n > 1 AND
+       ((device IS NULL AND d IS NOT NULL) OR encode(device) < encode(d) OR (device IS NOT DISTINCT FROM d AND time <= t))`,
+  );
+  duckdb.close();
+  expect(Number(order[0]['wrong'])).toBe(0);
+  expect(
+    new Map(rows.map((row) => [`${row['device']} ${row['ms']}`, `${row['v']} ${row['x']} ${row['note']}`])),
+  ).toEqual(wanted);
+  expect(rows).toHaveLength(wanted.size);
+});
