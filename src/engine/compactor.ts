@@ -25,14 +25,14 @@ import {
 } from '../core/maintain/live-files.ts';
 import { type Picked, pick, smallBelow, type TierRun } from '../core/maintain/tiers.ts';
 import { tableSettings } from '../core/table/properties.ts';
+import type { LogEvent } from './commit-log.ts';
 import { commitToEnd } from './commit-to-end.ts';
 import { newIdentity } from './identity.ts';
 import { keyAt, LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
 import { type MergedFiles, mergeFiles, runFilesMax } from './merge-files.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
-import type { ErrorRecord, Ledger } from './ports.ts';
-import type { Chore, LogEvent } from './table-writer.ts';
+import type { Chore, ErrorRecord, Ledger } from './ports.ts';
 
 export interface CompactorPorts extends TablePorts {
   ledger: Ledger;

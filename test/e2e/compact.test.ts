@@ -55,7 +55,7 @@ test('many small appends become few files, and the rows are the same by DuckDB',
     properties: { 'timelake.compact-min-files': '4' },
   });
   const wanted = new Map<string, string>();
-  for (let n = 0; n < 12; n++) {
+  for (let n = 0; n < 9; n++) {
     const rows = batch(n);
     for (const row of rows) wanted.set(`${row.device} ${Date.parse(row.time)}`, `${row.v} ${row.x} ${row.note}`);
     await table.post(rows, { waitSeconds: 30 });
