@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { invalid } from '../core/base/errors.ts';
-import { SNAPSHOTS_PAGE } from '../core/base/limits.ts';
+import { FILE_PARTITIONS_PAGE, SNAPSHOTS_PAGE } from '../core/base/limits.ts';
 import {
   filterOf,
   idOf,
@@ -58,6 +58,14 @@ export function adminRoutes(): Hono<AppEnv> {
     }
     const position = before === null ? null : BigInt(before);
     return context.json(unwrap(await objectOf(context).snapshots(Number(limit), position)));
+  });
+
+  routes.get('/files', needs('read'), async (context) => {
+    const limit = context.req.query('limit') ?? String(FILE_PARTITIONS_PAGE.default);
+    if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+    const offset = context.req.query('offset') ?? '0';
+    if (!/^[0-9]{1,9}$/.test(offset)) throw invalid('malformed', `offset is not a number of a partition: ${offset}`);
+    return context.json(unwrap(await objectOf(context).fileList(Number(limit), Number(offset))));
   });
 
   routes.get('/refs', needs('read'), async (context) => context.json(unwrap(await objectOf(context).refs())));
@@ -134,6 +142,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/schema': 'POST',
   '/partition-spec': 'POST',
   '/snapshots': 'GET',
+  '/files': 'GET',
   '/refs': 'GET',
   '/refs/:ref': 'GET, PUT, DELETE',
   '/refs/:ref/fast-forward': 'POST',

@@ -48,6 +48,7 @@ export type TableCalls = Pick<
   | 'rollback'
   | 'expire'
   | 'maintain'
+  | 'fileList'
   | 'deleteFiles'
   | 'overwriteFiles'
   | 'rewriteManifests'

@@ -10,6 +10,7 @@ import { schemaWarnings } from '../core/commit/plan-schema.ts';
 import { SPEC_WARNING, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
+import { listFiles } from '../engine/file-listing.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { systemClock } from '../platform/system.ts';
 import type { Env } from '../settings.ts';
@@ -33,6 +34,7 @@ import {
   specView,
 } from './admin-views.ts';
 import { type Answer, answer } from './answer.ts';
+import { type FileListView, fileListView } from './files-list-view.ts';
 import { compactionView, type MaintainView, maintainView } from './maintain-views.ts';
 import { type MetricsView, metricsView } from './metrics-view.ts';
 import { makeParts, TableParts } from './table-parts.ts';
@@ -343,6 +345,10 @@ export class TableObject extends DurableObject<Env> {
     const answered = await answer(body);
     if (!answered.ok && !(this.#made instanceof SluiceError)) this.#made.counts.refused(answered.problem.type);
     return answered;
+  }
+
+  fileList(limit: number, offset: number): Promise<Answer<FileListView>> {
+    return answer(async () => fileListView(await listFiles(this.#parts.live, await this.#fresh()), limit, offset));
   }
 
   /** The table as the store has it now. */

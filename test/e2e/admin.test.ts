@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FileListView } from '../../src/object/files-list-view.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { type Answered, ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
@@ -108,6 +109,26 @@ describe('snapshots and refs', () => {
     expect(rest.body).toMatchObject({ snapshots: [{ snapshot_id: ids[0] }], next_before: null });
     expectProblem(await call('GET', '/snapshots?limit=0'), 400, 'malformed');
     expectProblem(await call('GET', '/snapshots?before=x'), 400, 'malformed');
+  });
+
+  test('files: counted by partition, a page at a time, labelled as filters take them', async () => {
+    const { body } = await call<FileListView>('GET', '/files');
+    const summed = (of: (counts: FileListView['partitions'][number]) => number) =>
+      body.partitions.reduce((sum, counts) => sum + of(counts), 0);
+    expect(summed(({ files }) => files)).toBe(body.files);
+    expect(summed(({ rows }) => Number(rows))).toBe(Number(body.rows));
+    expect(body.rows).toBe(String((await values()).length));
+    expect(body).toMatchObject({ small_files: body.files, delete_files: 0, next_offset: null });
+    expect(body.tiers).toEqual([{ below_bytes: 262_144, files: body.files }]);
+    const paged: string[] = [];
+    for (let offset: number | null = 0; offset !== null; ) {
+      const page: Answered<FileListView> = await call('GET', `/files?limit=1&offset=${offset}`);
+      paged.push(...page.body.partitions.map(({ partition }) => String(partition['time_day'])));
+      offset = page.body.next_offset;
+    }
+    expect(paged).toEqual(body.partitions.map(({ partition }) => partition['time_day']));
+    expect(paged).toEqual([...paged].sort());
+    expectProblem(await call('GET', '/files?limit=0'), 400, 'malformed');
   });
 
   test('refs: made, listed, moved, moved forward, removed', async () => {

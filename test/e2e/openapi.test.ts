@@ -117,6 +117,8 @@ test('openapi: every operation answers as the document says', async () => {
     '',
     json({ changes: [{ add: 'nothing', transform: 'identity' }] }),
   );
+  await described(200, 'GET', `${TABLE}/files`, '?limit=1');
+  await described(400, 'GET', `${TABLE}/files`, '?offset=-1');
   const snapshots = await described(200, 'GET', `${TABLE}/snapshots`, '?limit=1');
   const snapshot_id = String(snapshots.body['current_snapshot_id']);
   await described(404, 'GET', `${TABLE}/refs/{ref}`);

@@ -322,6 +322,9 @@ export const METADATA_AGE_MIN_MS = 3_600_000;
 /** Versions below the pointer whose files are left whatever their age: readers reach them by a pointer that lags. */
 export const METADATA_BELOW_HINT_MIN = 20;
 
+/** Partitions on one page of a table's files. */
+export const FILE_PARTITIONS_PAGE = { default: 100, max: 1_000 } as const;
+
 /** Snapshots on one page of their listing. */
 export const SNAPSHOTS_PAGE = { default: 100, max: 1_000 } as const;
 

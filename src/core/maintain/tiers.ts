@@ -57,6 +57,11 @@ export function tierOf(bytes: number): number {
   return tier;
 }
 
+/** Bytes that files of a tier are below. */
+export function tierTop(tier: number): number {
+  return TIER_BASE_BYTES * TIER_GROWTH ** (tier + 1);
+}
+
 /** A file beyond one run's bytes could never be merged with anything: so no target is above that. */
 export function smallBelow({ targetBytes, runBytesMax }: Pick<TierPolicy, 'targetBytes' | 'runBytesMax'>): number {
   return (3 / 4) * Math.min(targetBytes, runBytesMax);

@@ -49,6 +49,17 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
       ...COMMIT,
     },
   },
+  'GET /v1/tables/{namespace}/{table}/files': {
+    id: 'listFiles',
+    tag: 'history',
+    summary: 'Live data files counted, whole and by partition: sizes, small files, tiers',
+    parameters: [
+      query('limit', 'partitions of the page', { ...whole, default: 100 }),
+      query('offset', 'number of the partition at which the page begins', { type: 'integer', minimum: 0, default: 0 }),
+    ],
+    answers: { 200: { description: 'one page', content: views.FileList } },
+    problems: { 422: ['too-many-manifests'] },
+  },
   'GET /v1/tables/{namespace}/{table}/snapshots': {
     id: 'listSnapshots',
     tag: 'history',

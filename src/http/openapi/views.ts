@@ -8,6 +8,7 @@ import type {
   RefView,
   SnapshotsView,
 } from '../../object/admin-views.ts';
+import type { FileListView } from '../../object/files-list-view.ts';
 import type { MaintainView } from '../../object/maintain-views.ts';
 import type { AppView, ReceiptView, StatusView, TableView } from '../../object/views.ts';
 import type { InferView } from '../infer/infer.ts';
@@ -198,6 +199,29 @@ export const ChangedSpec = v.object({ ...changedEntries, partition_spec: Partiti
 export const Changed = describing<ChangedView>()('Changed', v.object(changedEntries));
 export const RolledBack = v.object({ ...changedEntries, snapshot: v.nullable(Snapshot) });
 
+const fileCountEntries = {
+  files: Count,
+  rows: Id,
+  bytes: Id,
+  small_files: Count,
+  tiers: v.array(v.object({ below_bytes: Count, files: Count })),
+};
+export const FileList = describing<FileListView>()(
+  'FileList',
+  v.object({
+    version: Count,
+    snapshot_id: v.nullable(Id),
+    target_bytes: Count,
+    small_below_bytes: Count,
+    ...fileCountEntries,
+    delete_files: Count,
+    partition_count: Count,
+    partitions: v.array(
+      v.object({ spec_id: Count, partition: v.record(v.string(), v.nullable(v.string())), ...fileCountEntries }),
+    ),
+    next_offset: v.pipe(v.nullable(Count), v.description('where the next page begins')),
+  }),
+);
 export const Snapshots = describing<SnapshotsView>()(
   'Snapshots',
   v.object({

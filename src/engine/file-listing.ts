@@ -1,0 +1,31 @@
+import { COMPACT_RUN_BYTES_MAX } from '../core/base/limits.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { type FileStatistics, fileStatistics } from '../core/maintain/file-statistics.ts';
+import { smallBelow } from '../core/maintain/tiers.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import type { LiveFiles } from './live-files.ts';
+
+/** What a table's live files look like. */
+export interface FileListing {
+  base: IcebergBase;
+  statistics: FileStatistics;
+  /** Files of deleted rows, which other engines write. */
+  deleteFiles: number;
+  /** Size at which files roll over, and below which a file is a small one. */
+  targetBytes: number;
+  smallBelow: number;
+}
+
+/** @throws see `LiveFiles.of` */
+export async function listFiles(live: LiveFiles, base: IcebergBase): Promise<FileListing> {
+  const { files, deletes } = await live.of(base);
+  const { targetFileBytes: targetBytes } = tableSettings(base.metadata.properties);
+  const below = smallBelow({ targetBytes, runBytesMax: COMPACT_RUN_BYTES_MAX });
+  return {
+    base,
+    statistics: fileStatistics(files, base.metadata, below),
+    deleteFiles: deletes.length,
+    targetBytes,
+    smallBelow: below,
+  };
+}
