@@ -201,17 +201,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'restored ledger noticed on main alone',
-    why: 'numbers that went to a branch are given out again, and batches under them swallowed',
-    changes: [
-      {
-        file: 'src/core/batch/epochs.ts',
-        from: `  for (const branch of new Set([MAIN, ...branches])) {`,
-        to: `  for (const branch of new Set([MAIN, ...branches]).size > 0 ? [MAIN] : []) {`,
-      },
-    ],
-  },
-  {
     name: 'a branch that went takes the whole buffer',
     why: 'the refusal of a branch is taken for one of the table',
     changes: [
