@@ -7,7 +7,7 @@ import type { TableDefinition } from '../src/core/table/definition.ts';
 const DEVICES = 1000;
 const SITES = 20;
 const DAY_MS = 86_400_000;
-const START_MS = Date.UTC(2026, 10, 28);
+export const START_MS = Date.UTC(2026, 10, 28);
 
 const FIELDS = [
   { name: 'time', type: 'timestamptz', required: true },
@@ -37,6 +37,8 @@ export const SENSORS_BODY = JSON.stringify({
   series_key: SENSORS.seriesKey,
   chunk: SENSORS.chunk,
   dedup: SENSORS.dedup,
+  // What is measured is the append.
+  properties: { 'timelake.auto-maintain': 'false' },
 });
 
 /** One row as it is sent; `_ingest_ts` is the service's to fill. */
@@ -54,11 +56,14 @@ export interface SensorRow {
 
 const STATES = ['ok', 'low-battery', 'maintenance', 'overheated'];
 
-/** NDJSON of the rows; the same bytes for the same number. No two rows share device and time. */
-export function sensorBody(rows: number): Uint8Array {
-  const random = seeded(42);
+/**
+ * NDJSON of the rows, spread over a day or the stretch given; the same bytes for the same arguments. No two rows share
+ * device and time.
+ */
+export function sensorBody(rows: number, { startMs = START_MS, spanMs = DAY_MS, seed = 42 } = {}): Uint8Array {
+  const random = seeded(seed);
   const perDevice = Math.ceil(rows / DEVICES);
-  const stepMs = Math.floor(DAY_MS / perDevice);
+  const stepMs = Math.floor(spanMs / perDevice);
   const order = shuffled(perDevice * DEVICES, random).subarray(0, rows);
   const number = (value: number): number | null => (random() < 0.05 ? null : value);
   const lines: string[] = [];
@@ -66,7 +71,7 @@ export function sensorBody(rows: number): Uint8Array {
     const device = place % DEVICES;
     const step = Math.floor(place / DEVICES);
     const row: SensorRow = {
-      time: new Date(START_MS + step * stepMs + Math.floor(random() * 500)).toISOString(),
+      time: new Date(startMs + step * stepMs + Math.floor(random() * 500)).toISOString(),
       device_id: `dev-${String(device).padStart(4, '0')}`,
       site: `site-${String(device % SITES).padStart(2, '0')}`,
       temperature: number(Math.round((18 + 4 * Math.sin(step / 50) + random()) * 100) / 100),

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { benchAppend } from './append.ts';
 import { appendText } from './append-text.ts';
 import { benchCommits, commitsText } from './commits.ts';
+import { benchCompact, compactText } from './compact.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
 import { setting } from './report.ts';
@@ -42,6 +43,11 @@ switch (positionals[0]) {
     print({ ...setting('commits', []), costs }, () => commitsText(costs));
     break;
   }
+  case 'compact': {
+    const report = await benchCompact({ files: 24, rows: rows?.[0] ?? 50_000, runs: runs ?? 3 });
+    print(report, () => compactText(report));
+    break;
+  }
   case 'encode': {
     const steps = await benchEncode(rows?.[0] ?? 100_000, runs ?? 9);
     const report = { ...setting('encode', ['hyparquet', 'hyparquet-writer']), rows: rows?.[0] ?? 100_000, steps };
@@ -63,6 +69,6 @@ switch (positionals[0]) {
     break;
   }
   default:
-    console.error('usage: npm run bench -- append|commits|encode|order [--json] [--rows n] [--runs n]');
+    console.error('usage: npm run bench -- append|commits|compact|encode|order [--json] [--rows n] [--runs n]');
     process.exitCode = 2;
 }

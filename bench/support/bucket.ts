@@ -6,12 +6,13 @@ import type { AddressInfo } from 'node:net';
  * A bucket in the memory of this process, behind the protocol in which the runtime's R2 binding speaks to its server. So
  * a bare runtime has a bucket, and what the bucket costs is not in the runtime's CPU time.
  *
- * It knows what the service asks for: get with ranges, head, put with `onlyIf` on etags, delete, list. Multipart uploads
- * are refused.
+ * It knows what the service asks for: get with ranges, head, put with `onlyIf` on etags, delete, list, uploads in parts.
  */
 export interface MemoryBucket {
   port: number;
   objects: Map<string, StoredObject>;
+  /** Parts of uploads under way, by their id. */
+  uploads: Map<string, Uint8Array[]>;
   /** Requests so far, by method. */
   requests: Map<string, number>;
   /** Awaited before each answer, when set: the runtime stands still there, so its heap can be looked at. */
@@ -42,6 +43,8 @@ interface Asked {
   startAfter?: string;
   delimiter?: string;
   limit?: number;
+  uploadId?: string;
+  partNumber?: number;
 }
 
 /** Starts one on a free port of this machine. */
@@ -55,6 +58,7 @@ export async function startBucket(): Promise<MemoryBucket> {
   const bucket: MemoryBucket = {
     port: 0,
     objects,
+    uploads: new Map(),
     requests: new Map(),
     beforeAnswer: null,
     close: () => closed(server),
@@ -107,12 +111,27 @@ async function answer(bucket: MemoryBucket, request: IncomingMessage, response: 
       if (!holds(asked.onlyIf, objects.get(key))) {
         return refuse(response, 412, 10031, 'at least one of the pre-conditions did not hold');
       }
-      const etag = createHash('md5').update(value).digest('hex');
-      const bytes = new Uint8Array(value);
-      const stored = { bytes, etag, version: `${objects.size}-${etag}`, uploadedMs: Date.now() };
-      objects.set(key, stored);
-      return send(response, facts(key, stored));
+      return send(response, facts(key, stored(objects, key, new Uint8Array(value))));
     }
+    case 'createMultipartUpload': {
+      const uploadId = `upload-${bucket.requests.get(asked.method)}`;
+      bucket.uploads.set(uploadId, []);
+      return send(response, { uploadId });
+    }
+    case 'uploadPart': {
+      const parts = bucket.uploads.get(asked.uploadId ?? '');
+      if (parts === undefined) return refuse(response, 400, 10024, 'there is no such upload');
+      parts[(asked.partNumber ?? 1) - 1] = new Uint8Array(value);
+      return send(response, { etag: createHash('md5').update(value).digest('hex') });
+    }
+    case 'completeMultipartUpload': {
+      const parts = bucket.uploads.get(asked.uploadId ?? '') ?? [];
+      bucket.uploads.delete(asked.uploadId ?? '');
+      return send(response, facts(key, stored(objects, key, new Uint8Array(Buffer.concat(parts)))));
+    }
+    case 'abortMultipartUpload':
+      bucket.uploads.delete(asked.uploadId ?? '');
+      return send(response, {});
     case 'delete': {
       for (const name of asked.objects ?? [key]) objects.delete(name);
       response.writeHead(200).end();
@@ -123,6 +142,13 @@ async function answer(bucket: MemoryBucket, request: IncomingMessage, response: 
     default:
       return refuse(response, 400, 10029, `bucket of the benchmark does not know: ${asked.method}`);
   }
+}
+
+function stored(objects: Map<string, StoredObject>, key: string, bytes: Uint8Array): StoredObject {
+  const etag = createHash('md5').update(bytes).digest('hex');
+  const object = { bytes, etag, version: `${objects.size}-${etag}`, uploadedMs: Date.now() };
+  objects.set(key, object);
+  return object;
 }
 
 function facts(key: string, { bytes, etag, version, uploadedMs }: StoredObject): object {
