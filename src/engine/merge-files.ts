@@ -89,14 +89,14 @@ export async function mergeFiles(
   );
   const merger = new Merger(by, inputs.length);
   const outputs = new OutputFiles(ports, plan);
-  let rowBytes = rowBytesGuessed(schema);
+  let rowBytes = 0;
   try {
     while (!merger.isDone) {
-      const rows = windowRows(inputs.length, rowBytes);
+      const rows = windowRows(inputs.length, rowBytes === 0 ? rowBytesGuessed(schema) : rowBytes);
       await runBounded(
-        merger.wanting().map((input) => async () => {
+        merger.wanting(rows / 2).map((input) => async () => {
           const { window, isLast } = await files[input].next(rows);
-          // Text longer than guessed makes later windows smaller.
+          // What rows really take makes later windows larger or smaller.
           if (window.rows > 0) rowBytes = Math.max(rowBytes, byteSizeOf(window) / window.rows);
           merger.feed(input, window, isLast);
         }),

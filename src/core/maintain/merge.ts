@@ -21,20 +21,24 @@ export interface MergeBy {
   dedup: 'none' | { ingestTimeId: number | null };
 }
 
-/** Rows of an input that were read and not yet merged, from `at` on. */
-interface Cursor {
-  window: Columns;
+/** A window, of which the rows from `at` on were not merged yet. */
+interface Window {
+  rows: Columns;
   keys: SortKey[];
   at: number;
-  /** The input has no rows behind this window. */
-  isLast: boolean;
+}
+
+/** What was read of an input and not merged, in its order; and whether there is more behind it. */
+interface Input {
+  windows: Window[];
+  isOver: boolean;
 }
 
 /**
- * Merges sorted inputs, of which only a window each is in memory. The caller feeds the inputs that `wanting` names and
- * takes what may be written, until it is done.
+ * Merges sorted inputs, of which only a window or two each are in memory. The caller feeds the inputs that `wanting` names
+ * and takes what may be written, until it is done.
  *
- * All inputs have rows up to some *bound*: the least of their windows' last rows. What lies up to it is taken off every
+ * All inputs have rows up to some *bound*: the least of their last rows in memory. What lies up to it is taken off every
  * window and sorted at once, by the same radix sort and the same rule for duplicates as an append: so the order of text,
  * NaN and nulls is one, and no row is handled on its own. Dictionaries are merged on the way. Each step uses up at least one window.
  *
@@ -43,9 +47,7 @@ interface Cursor {
  */
 export class Merger {
   readonly #by: MergeBy;
-  readonly #cursors: (Cursor | null)[];
-  /** The last window was fed. */
-  readonly #isOver: boolean[];
+  readonly #inputs: Input[];
   /** With dedup, the last row so far: rows of its key may still come. `input` is where it was found. */
   #held: { row: Columns; input: number } | null = null;
   /** The last row that was taken. */
@@ -56,22 +58,24 @@ export class Merger {
   /** Inputs in order of age, the oldest first. */
   constructor(by: MergeBy, inputs: number) {
     this.#by = by;
-    this.#cursors = new Array<Cursor | null>(inputs).fill(null);
-    this.#isOver = new Array<boolean>(inputs).fill(false);
+    this.#inputs = Array.from({ length: inputs }, () => ({ windows: [], isOver: false }));
   }
 
-  /** Inputs that have to be fed before the next step. */
-  wanting(): number[] {
-    return this.#cursors.flatMap((cursor, input) => (cursor === null && !this.#isOver[input] ? [input] : []));
+  /**
+   * Inputs with fewer than `rowsMin` rows in memory and more behind them. Those without a row have to be fed before the next
+   * step; feeding the others too makes for fewer and larger steps, since windows of similar inputs end close to each other.
+   */
+  wanting(rowsMin = 1): number[] {
+    return this.#inputs.flatMap((input, i) => (!input.isOver && rowsLeft(input) < rowsMin ? [i] : []));
   }
 
   /** The next rows of an input; `isLast`: there are none behind them. */
-  feed(input: number, window: Columns, isLast: boolean): void {
-    assert(this.#cursors[input] === null && !this.#isOver[input], 'an input is fed when it is wanting');
-    assert(window.rows > 0 || isLast, 'a window has rows');
-    if (isLast) this.#isOver[input] = true;
-    if (window.rows === 0) return;
-    this.#cursors[input] = { window, keys: sortKeysOf(window, this.#by.order), at: 0, isLast };
+  feed(input: number, rows: Columns, isLast: boolean): void {
+    const { windows, isOver } = this.#inputs[input];
+    assert(!isOver, 'an input is fed when it is wanting');
+    assert(rows.rows > 0 || isLast, 'a window has rows');
+    if (isLast) this.#inputs[input].isOver = true;
+    if (rows.rows > 0) windows.push({ rows, keys: sortKeysOf(rows, this.#by.order), at: 0 });
   }
 
   get isDone(): boolean {
@@ -79,10 +83,10 @@ export class Merger {
   }
 
   get #isUsedUp(): boolean {
-    return this.#cursors.every((cursor, input) => cursor === null && this.#isOver[input]);
+    return this.#inputs.every(({ windows, isOver }) => isOver && windows.length === 0);
   }
 
-  /** The next rows of the result; there may be none of them yet. All wanting inputs have been fed. */
+  /** The next rows of the result; there may be none of them yet. All inputs without a row have been fed. */
   take(): Columns {
     const { schema, order, dedup } = this.#by;
     assert(this.wanting().length === 0, 'all inputs are fed');
@@ -102,36 +106,37 @@ export class Merger {
     return taken;
   }
 
-  /** The input whose window ends first; null: no window has anything behind it. */
-  #bound(): Cursor | null {
-    let least: Cursor | null = null;
-    for (const cursor of this.#cursors) {
-      if (cursor === null || cursor.isLast) continue;
-      const isLess = least === null || compareRows(cursor.keys, last(cursor), least.keys, last(least)) < 0;
-      if (isLess) least = cursor;
+  /** The window that ends first among the last of inputs that have more behind them; null: none has. */
+  #bound(): Window | null {
+    let least: Window | null = null;
+    for (const { windows, isOver } of this.#inputs) {
+      if (isOver) continue;
+      const end = windows[windows.length - 1];
+      if (least === null || compareRows(end.keys, last(end), least.keys, last(least)) < 0) least = end;
     }
     return least;
   }
 
   /** Takes rows up to the bound off all windows, in order of the inputs; with the row that was held back at its place. */
-  #parts(bound: Cursor | null): { parts: Columns[]; inputs: number[] } {
+  #parts(bound: Window | null): { parts: Columns[]; inputs: number[] } {
     const parts: Columns[] = [];
     const inputs: number[] = [];
-    this.#cursors.forEach((cursor, input) => {
-      if (this.#held?.input === input) {
+    this.#inputs.forEach((input, i) => {
+      if (this.#held?.input === i) {
         // Its own input's rows come behind it, those of older inputs before.
         parts.push(this.#held.row);
-        inputs.push(input);
+        inputs.push(i);
         this.#held = null;
       }
-      if (cursor === null) return;
-      const to = bound === null ? cursor.window.rows : firstAbove(cursor, bound);
-      if (to > cursor.at) {
-        parts.push(slice(cursor.window, cursor.at, to));
-        inputs.push(input);
+      for (const window of input.windows) {
+        const to = bound === null ? window.rows.rows : firstAbove(window, bound);
+        if (to > window.at) {
+          parts.push(slice(window.rows, window.at, to));
+          inputs.push(i);
+        }
+        window.at = to;
       }
-      cursor.at = to;
-      if (to === cursor.window.rows) this.#cursors[input] = null;
+      input.windows = input.windows.filter(({ rows, at }) => at < rows.rows);
     });
     return { parts, inputs };
   }
@@ -159,17 +164,21 @@ export class Merger {
   }
 }
 
-function last({ window }: Cursor): number {
-  return window.rows - 1;
+function rowsLeft({ windows }: Input): number {
+  return windows.reduce((sum, { rows, at }) => sum + rows.rows - at, 0);
+}
+
+function last({ rows }: Window): number {
+  return rows.rows - 1;
 }
 
 /** The first row of a window that is above the last row of another. */
-function firstAbove(cursor: Cursor, bound: Cursor): number {
-  let from = cursor.at;
-  let to = cursor.window.rows;
+function firstAbove(window: Window, bound: Window): number {
+  let from = window.at;
+  let to = window.rows.rows;
   while (from < to) {
     const middle = (from + to) >>> 1;
-    if (compareRows(cursor.keys, middle, bound.keys, last(bound)) <= 0) from = middle + 1;
+    if (compareRows(window.keys, middle, bound.keys, last(bound)) <= 0) from = middle + 1;
     else to = middle;
   }
   return from;
