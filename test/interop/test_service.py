@@ -142,6 +142,30 @@ def test_the_engines_maintenance_keeps_our_rows_and_we_go_on(name: str) -> None:
     same_everywhere(name, everything)
 
 
+def test_our_compaction_keeps_everybodys_rows_and_the_engine_goes_on(name: str) -> None:
+    _create(name)
+    everything = []
+    for turn in range(5):
+        part = records(turn * 20, 20)
+        everything += part
+        if turn % 2 == 0:
+            service.append(name, ndjson(part))
+        else:
+            engines.lake().table(name).append(arrow(part))
+    report = service.admin(name, "POST", "/maintain")
+    assert report["changed"] and report["left_alone"] == [] and report["remaining"] == 0
+    same_everywhere(name, everything)
+    part = records(100, 20)
+    everything += part
+    engines.lake().table(name).append(arrow(part))
+    same_everywhere(name, everything)
+    newest = {r["device"]: r for r in sorted(everything, key=lambda r: r["time"])}
+    assert rows(engines.lake().latest(name), COLUMNS) == rows(arrow(list(newest.values())), COLUMNS)
+    engines.lake().table(name).maintain(expire=False)
+    assert service.admin(name, "POST", "/maintain")["left_alone"] == []
+    same_everywhere(name, everything)
+
+
 def test_the_engine_deduplicates_our_rows_as_its_own(name: str) -> None:
     service.create(name, FIELDS, time_column="time", series_key=["device"], chunk="day")
     first = [dict(r, device="one", note="first") for r in records(0, 40)]
