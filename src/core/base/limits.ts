@@ -421,7 +421,8 @@ export const COMPACT_RUN_BYTES_MAX = 64 * 1024 * 1024;
 export const COMPACT_RUN_FILES_MAX = 24;
 
 /** Typed columns of the windows of a slice, one of each input; the next one is read when half of it is left. They are held
- * three times while they are merged, beside a row group, compressed pieces and a part of an upload: about 50 MB in all. */
+ * three times while they are merged, beside a row group, compressed pieces and a part of an upload: about 50 MB in use. What is
+ * not collected yet comes on top (`npm run bench -- compact`); half of this made more of it, since pages are decoded twice then. */
 export const COMPACT_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /** Rows of one window. Fewer than the least would decode each page many times over. */
