@@ -250,6 +250,11 @@ def test_a_version_on_its_way_while_the_engine_drops_the_table_can_be_taken_out(
     chain.check(chain.versions(name), engines.location(name))
 
 
+def _operation(version: chain.Version) -> str | None:
+    """Of the snapshot that main is at; that of compaction, which no batch waits for, is a replace."""
+    return None if version.snapshot is None else version.snapshot["summary"]["operation"]
+
+
 def test_service_and_engine_append_at_the_same_time(capsys: pytest.CaptureFixture) -> None:
     name = f"interop.race_{uuid.uuid4().hex[:8]}"
     service.create(
@@ -309,7 +314,7 @@ def test_service_and_engine_append_at_the_same_time(capsys: pytest.CaptureFixtur
         if r["version"] in kept:
             assert str(kept[r["version"]].metadata["current-snapshot-id"]) == r["snapshot_id"], r
     for version in made_by_us:
-        assert version.number in numbers, "a commit that no receipt names"
+        assert version.number in numbers or _operation(version) == "replace", "a commit that no receipt names"
     # Older snapshots are whole as well, whoever made them.
     table = engines.static_table(name)
     for snapshot in found[-1].metadata["snapshots"][::20]:
