@@ -50,10 +50,12 @@ export class Admission {
   }
 
   /**
-   * @throws invalid `idempotency-conflict`, `epoch-conflict`; conflict `epoch-gap`, `epoch-behind`, `app-parked`,
+   * `tableUuid`: the table that the batch is for, which is the one that was seen last.
+   *
+   * @throws conflict `table-changed`; invalid `idempotency-conflict`, `epoch-conflict`; conflict `epoch-gap`, `epoch-behind`, `app-parked`,
    * `app-retiring`; rejected `too-many-apps`; unavailable `busy`
    */
-  async admit(frame: NewFrame): Promise<Admitted> {
+  async admit(frame: NewFrame, tableUuid: string): Promise<Admitted> {
     const { batchId, producer } = frame;
     if (batchId !== null) {
       const known = this.#ledger.batch(batchId) ?? this.#joiningIds.get(batchId);
@@ -64,6 +66,9 @@ export class Admission {
     }
     if (producer === null) return { sequence: await this.#take(frame), duplicate: false };
     for (let look = 0; ; look++) {
+      // The look may have shown another table: what it knows of the producer says nothing of this batch.
+      const seen = [this.#table.base?.metadata['table-uuid'], this.#ledger.state().table?.uuid];
+      if (seen.some((uuid) => uuid !== tableUuid)) throw conflict('table-changed', 'table was replaced by another one');
       const verdict = this.#judge(frame, producer);
       if (verdict.verdict === 'accept') {
         // Known, and yet the next one: the table was rolled back to before it.

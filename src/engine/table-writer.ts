@@ -146,7 +146,7 @@ export class TableWriter {
       throw conflict('table-changed', `schema is not known to the table: schema-id=${frame.schemaId}`);
     }
     this.proposals.take(frame, metadata);
-    return this.#admission.admit(frame);
+    return this.#admission.admit(frame, metadata['table-uuid']);
   }
 
   #accepted({ sequence, duplicate }: Admitted): Accepted {

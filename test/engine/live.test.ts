@@ -224,6 +224,28 @@ describe('live: which table the buffer is for', () => {
     expect(await tableRows(world)).toEqual([]);
   });
 
+  test('epoch: one sent again, whose look shows that another table took the place, is not taken for that one', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    const uuid = service.table.base?.metadata['table-uuid'] ?? '';
+    const frame = { ...service.frame([uniqueRow('a')]), producer: { app: 'a', epoch: 1n, sparse: false } };
+    await world.clock.until(service.writer.append(frame, uuid, 0));
+    await service.drain();
+    // Its answer was lost, so it comes again; meanwhile another service drops the table and makes it anew.
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.writer.live());
+    await world.clock.until(other.admin.drop());
+    await world.clock.until(other.admin.create(SERIES));
+    const held = service.store.faults.next('head', /v3\.metadata\.json$/, 'slow');
+    const again = service.writer.append(frame, uuid, 0).catch((error) => error);
+    await world.clock.until(held.reached);
+    held.release();
+    expect(await world.clock.until(again)).toMatchObject({ type: 'table-changed' });
+    await service.drain();
+    await other.drain();
+    expect(await tableRows(world)).toEqual([]);
+  });
+
   test('an engine made it anew, and nobody has attached it: what waits is refused, and no alarm is set for it', async () => {
     const scenario = await newScenario();
     const { world, service, ledger } = scenario;
