@@ -3,11 +3,14 @@ import { runSeed } from './run.ts';
 import { calm, type Swarm } from './swarm.ts';
 import type { SimMark } from './world.ts';
 
-/** Seeds that broke an invariant once. 6: an engine expired main's snapshots above a mirrored one that it kept. */
-const FOUND = [6];
+/**
+ * Seeds that broke an invariant once. 6: an engine expired main's snapshots above a mirrored one that it kept. 1137: an
+ * epoch sent again was taken for the table that had taken the place.
+ */
+const FOUND = [6, 1_137];
 
 /** Seeds of the test run. Any other: `npm run simulate -- --seeds N`. */
-const FIXED = [...FOUND, ...Array.from({ length: 16 }, (_, i) => 1_001 + i)];
+const FIXED = [...FOUND, ...Array.from({ length: 8 }, (_, i) => 1_001 + i)];
 
 describe('simulation: fixed seeds', () => {
   test('simulation: no invariant is broken', { timeout: 120_000 }, async () => {
@@ -24,7 +27,7 @@ describe('simulation: fixed seeds', () => {
   });
 
   test('simulation: a seed run twice does the same', { timeout: 60_000 }, async () => {
-    for (const seed of [7, 42, 1_234]) {
+    for (const seed of [7, 42]) {
       const [first, second] = [await runSeed(seed), await runSeed(seed)];
       expect(second.digest).toBe(first.digest);
       expect(second.marks).toEqual(first.marks);

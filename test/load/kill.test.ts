@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { remoteBucket, SECRET_VARIABLE } from '../../scripts/dev-bucket.ts';
 import type { StatusView } from '../../src/object/views.ts';
-import { rows } from '../oracle/rows.ts';
-import { assertValidTable } from '../oracle/validator.ts';
-import { TableClient, UnexpectedAnswer } from './support/client.ts';
-import { type Bundle, buildBundle, HostProcess } from './support/process.ts';
-import { BUCKET_NAME, oracleBucket, until, VARS, WAREHOUSE } from './support/service.ts';
+import { TableClient, UnexpectedAnswer } from '../e2e/support/client.ts';
+import { type Bundle, buildBundle, HostProcess } from '../e2e/support/process.ts';
+import { BUCKET_NAME, oracleBucket, until, VARS, WAREHOUSE } from '../e2e/support/service.ts';
 import {
   CODE_GENERATION_PATH,
   PLAN_VARIABLE,
   type SlowPlan,
   seededRandom,
   VERSION_KEY,
-} from './support/slow-bucket.ts';
+} from '../e2e/support/slow-bucket.ts';
+import { rows } from '../oracle/rows.ts';
+import { assertValidTable } from '../oracle/validator.ts';
 
 /**
  * The whole runtime is killed under load, again and again, and started on the state it left. Producers post batches

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { benchAppend } from '../bench/append.ts';
-import { appendText } from '../bench/append-text.ts';
+import { benchAppend } from '../../bench/append.ts';
+import { appendText } from '../../bench/append-text.ts';
 
 describe('bench: append', () => {
   test('a tiny run commits its rows on the production bundle and reports every stage', {
