@@ -8,7 +8,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     // More than cores: tests on a running service mostly wait for it.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         test: {

@@ -9,11 +9,11 @@ import { storeBucket } from '../oracle/bucket.ts';
 import { newCache } from '../oracle/cache.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
-import { crashAt } from './crash.ts';
-import { newScenario, type Scenario, spelled, tableRows, uniqueRow } from './scenario.ts';
-import { PLACE, SERIES, SeededRandom, type SeriesRow, Service } from './service.ts';
-import { SimLedger } from './sim-ledger.ts';
-import { VirtualClock } from './virtual-clock.ts';
+import { crashAt } from '../sim/crash.ts';
+import { newScenario, type Scenario, spelled, tableRows, uniqueRow } from '../sim/scenario.ts';
+import { PLACE, SERIES, SeededRandom, type SeriesRow, Service } from '../sim/service.ts';
+import { SimLedger } from '../sim/sim-ledger.ts';
+import { VirtualClock } from '../sim/virtual-clock.ts';
 
 /** Three commits on two days, and a snapshot in between to go back to. */
 const ROWS: SeriesRow[] = [on(0, 1), on(0, 2), on(1, 3)];

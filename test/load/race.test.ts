@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TableClient } from '../e2e/support/client.ts';
+import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from '../e2e/support/service.ts';
+import { CODE_GENERATION_PATH, PLAN_VARIABLE, type SlowPlan, VERSION_KEY } from '../e2e/support/slow-bucket.ts';
 import { readTable } from '../oracle/reader.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
-import type { TableClient } from './support/client.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
-import { CODE_GENERATION_PATH, PLAN_VARIABLE, type SlowPlan, VERSION_KEY } from './support/slow-bucket.ts';
 
 /**
  * Two deployments of the service on one bucket: two isolates, each with objects of its own, that know of each other by
