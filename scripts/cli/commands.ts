@@ -197,7 +197,7 @@ export async function flushed(ask: Ask, table: TableName): Promise<Result> {
   return { json: { flushed: true, version }, text: `all that was taken is in version ${version}` };
 }
 
-export const CHORES = ['expire', 'rewrite-manifests'] as const;
+export const CHORES = ['compact', 'expire', 'rewrite-manifests'] as const;
 export type Chore = (typeof CHORES)[number];
 
 /** Does the upkeep of a table that is done by request. */
@@ -209,17 +209,26 @@ export async function maintain(
   const reports: Record<string, unknown> = {};
   const lines: string[] = [];
   for (const chore of chores) {
-    if (chore !== 'expire' && dryRun) {
+    if (chore === 'rewrite-manifests' && dryRun) {
       lines.push(`${chore}: cannot be tried without being done, left out`);
       continue;
     }
-    const asked = chore === 'expire' ? { headers: JSON_TYPE, body: JSON.stringify({ dry_run: dryRun }) } : {};
-    const { json } = await ask('POST', `${tablePath(table)}/${chore}`, { ...asked, again: true });
+    const asked =
+      chore === 'rewrite-manifests' ? {} : { headers: JSON_TYPE, body: JSON.stringify({ dry_run: dryRun }) };
+    const path = chore === 'compact' ? 'maintain' : chore;
+    const { json } = await ask('POST', `${tablePath(table)}/${path}`, { ...asked, again: true });
     reports[chore] = json;
     const changed = json?.['changed'] === true ? `version ${json['version']}` : dryRun ? 'tried' : 'nothing to do';
-    lines.push(`${chore}: ${changed}${expiredText(json)}`);
+    lines.push(`${chore}: ${changed}${mergedText(json)}${expiredText(json)}`);
   }
   return { json: reports, text: lines.join('\n') };
+}
+
+function mergedText(json: Record<string, unknown> | null): string {
+  const slices = json?.['slices'];
+  if (!Array.isArray(slices) || slices.length === 0) return '';
+  const files = (slices as { files: number }[]).reduce((sum, slice) => sum + slice.files, 0);
+  return `, ${count(files)} files in ${count(slices.length)} steps`;
 }
 
 function expiredText(json: Record<string, unknown> | null): string {

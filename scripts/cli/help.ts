@@ -60,11 +60,12 @@ Lists retained snapshots, newest first.
   flush: `flush NAMESPACE/TABLE
 
 Commits what waits, and returns when it is in the table.`,
-  maintain: `maintain NAMESPACE/TABLE [expire] [rewrite-manifests]
+  maintain: `maintain NAMESPACE/TABLE [compact] [expire] [rewrite-manifests]
 
-Removes snapshots past their time, and lists the same files in fewer manifests; both when none is named.
+Merges small data files, removes snapshots past their time, and lists the same files in fewer manifests; all when none is
+named.
 
-  --dry-run       only tell what would expire`,
+  --dry-run       only tell what would be merged and what would expire`,
   tail: `tail NAMESPACE/TABLE
 
 Tells the state of a table whenever it changes, until it is interrupted.

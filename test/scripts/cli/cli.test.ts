@@ -351,12 +351,22 @@ describe('looking and upkeep', () => {
       asked: body,
     });
     service.answers['POST /v1/tables/a/t/rewrite-manifests'] = () => ({ changed: false });
-    expect((await run('maintain', 'a/t')).out).toBe('expire: version 8, 2 snapshots\nrewrite-manifests: nothing to do');
+    service.answers['POST /v1/tables/a/t/maintain'] = (body) => ({
+      changed: true,
+      version: 7,
+      slices: [{ files: 8 }, { files: 3 }],
+      asked: body,
+    });
+    expect((await run('maintain', 'a/t')).out).toBe(
+      'compact: version 7, 11 files in 2 steps\nexpire: version 8, 2 snapshots\nrewrite-manifests: nothing to do',
+    );
+    const planned = await run('maintain', 'a/t', 'compact', '--dry-run', '--json');
+    expect(planned.json()).toMatchObject({ compact: { asked: '{"dry_run":true}' } });
     const tried = await run('maintain', 'a/t', 'expire', '--dry-run', '--json');
     expect(tried.json()).toEqual({
       expire: { changed: true, version: 8, snapshots: ['1', '2'], asked: '{"dry_run":true}' },
     });
-    expect((await run('maintain', 'a/t', 'compact')).exit).toBe(2);
+    expect((await run('maintain', 'a/t', 'sweep')).exit).toBe(2);
   });
 
   test('tail: a line whenever the state changes', async () => {
