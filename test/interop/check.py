@@ -11,7 +11,7 @@ def _aggregates(table: pa.Table) -> dict:
     return {
         "count": table.num_rows,
         "sum of ticks": sum(ticks),
-        "range of ticks": (min(ticks), max(ticks)),
+        "range of ticks": (min(ticks, default=None), max(ticks, default=None)),
         "range of time": (pc.min(table["time"]).value, pc.max(table["time"]).value),
         "range of device": (pc.min(table["device"]).as_py(), pc.max(table["device"]).as_py()),
         "nulls": {name: table[name].null_count for name in COLUMNS},
