@@ -1,3 +1,4 @@
+import { unavailable } from '../core/base/errors.ts';
 import { HINT_INTERVAL_MS, HINT_TRIES_MAX } from '../core/base/limits.ts';
 import type { Based, Change, Sink } from '../core/sink.ts';
 import type { Store } from '../store/store.ts';
@@ -53,7 +54,7 @@ export class Hint<Base extends Based, C extends Change> {
   async #run(): Promise<void> {
     const { store, clock } = this.#ports;
     const { pointerKey } = this.#sink;
-    for (let attempt = 0; attempt < HINT_TRIES_MAX; attempt++) {
+    for (let lost = 0; lost < HINT_TRIES_MAX; ) {
       const early = this.#writtenMs + HINT_INTERVAL_MS - clock.now();
       if (early > 0) await clock.sleep(Math.min(early, HINT_INTERVAL_MS));
       const begun = this.#begun;
@@ -79,7 +80,9 @@ export class Hint<Base extends Based, C extends Change> {
         this.#seen = { version, etag: answer.etag };
         // A proposal that came while this one was written goes out in the next round.
         if (this.#wanted <= version) return;
-      }
+      } else lost++;
     }
+    // Whoever was faster may have written an older version.
+    throw unavailable('pointer-contended', `pointer was moved by others ${HINT_TRIES_MAX} times in a row`);
   }
 }

@@ -165,6 +165,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'metadata-corrupt': { title: 'The table metadata is corrupt' },
   'parquet-corrupt': { title: 'A Parquet file is corrupt' },
   'version-too-large': { title: 'The version number in the table is too large' },
+  'pointer-contended': { title: 'Others move the version hint at the same time' },
   'versions-vanish': { title: 'Versions of the table vanish while they are read' },
   'zstd-corrupt': { title: 'Compressed data is corrupt' },
 };

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
-import { BATCH_MEMORY_MS, PRUNE_INTERVAL_MS, PRUNE_ROWS_MAX } from '../../src/core/base/limits.ts';
+import { BATCH_MEMORY_MS, HINT_TRIES_MAX, PRUNE_INTERVAL_MS, PRUNE_ROWS_MAX } from '../../src/core/base/limits.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
+import { Hint } from '../../src/engine/hint.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   acknowledge,
   DAY,
@@ -349,6 +351,43 @@ describe('pointer', () => {
     const hint = await world.memory.get(`${PLACE.prefix}/metadata/version-hint.text`);
     expect(new TextDecoder().decode(hint?.bytes)).toBe('4');
     expect(service.ledger.state().hintedVersion).toBe(4);
+  });
+
+  test('pointer: proposals that come one by one, each while another is written, all go out', async () => {
+    const { service, world } = scenario;
+    let proposed = 2;
+    const store = new Proxy(world.memory, {
+      get: (target, name) =>
+        name === 'putIf'
+          ? (...args: Parameters<Store['putIf']>) => {
+              if (proposed < 9) void hint.propose(++proposed);
+              return target.putIf(...args);
+            }
+          : Reflect.get(target, name).bind(target),
+    });
+    const hint = new Hint({ store, clock: world.clock, random: world.random }, service.table.sink);
+    await world.clock.until(hint.propose(proposed));
+    const stored = await world.memory.get(`${PLACE.prefix}/metadata/version-hint.text`);
+    expect(new TextDecoder().decode(stored?.bytes)).toBe('9');
+  });
+
+  test('pointer: others that are faster each time are told of, and it is tried again', async () => {
+    const { service, world } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    let theirs = 0;
+    const key = `${PLACE.prefix}/metadata/version-hint.text`;
+    service.store.onBefore(({ operation }) => {
+      // Unconditionally, and with an older version, as an engine does that is late.
+      if (operation === 'putIf' && theirs++ < HINT_TRIES_MAX) world.memory.plant(key, utf8('1'), `theirs ${theirs}`);
+    });
+    world.clock.advance(20_000);
+    await world.clock.until(service.writer.run());
+    await world.clock.until(service.writer.pointed());
+    expect(service.ledger.state().hintedVersion).toBe(1);
+    expect(service.writer.lastRunError?.type).toBe('pointer-contended');
+    await service.drain();
+    expect(new TextDecoder().decode(world.memory.peek(key)?.bytes)).toBe('2');
+    expect(service.ledger.state().hintedVersion).toBe(2);
   });
 
   test('pointer: digits without a newline, never backwards, and moved past versions of others', async () => {

@@ -34,7 +34,8 @@ def same_everywhere(name: str, expected: list[dict]) -> None:
     readers = Readers(name)
     for engine, table in readers.all().items():
         got = table.select(COLUMNS).cast(want.schema.remove_metadata(), safe=True)
-        assert _aggregates(got) == _aggregates(want), f"aggregates by {engine}"
+        looked_at = f"{engine}; PyIceberg was at {readers.static_table.metadata_location}"
+        assert _aggregates(got) == _aggregates(want), f"aggregates by {looked_at}"
         assert rows(got, COLUMNS) == rows(want, COLUMNS), f"rows by {engine}"
 
     notes = sorted((r["note"] for r in expected if r["note"] is not None), key=lambda note: note.encode())

@@ -168,6 +168,21 @@ def test_our_compaction_keeps_everybodys_rows_and_the_engine_goes_on(name: str) 
     same_everywhere(name, everything)
 
 
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_our_compaction_right_after_the_engine_wrote_is_read_by_all(name: str, turns: int) -> None:
+    _create(name)
+    # Only when it is asked for.
+    service.admin(name, "PATCH", "/properties", {"set": {"timelake.auto-maintain": "false"}})
+    everything = []
+    for turn in range(turns):
+        ours, theirs = records(turn * 40, 20), records(turn * 40 + 20, 20)
+        everything += ours + theirs
+        service.append(name, ndjson(ours))
+        engines.lake().table(name).append(arrow(theirs))
+    assert service.admin(name, "POST", "/maintain")["changed"]
+    same_everywhere(name, everything)
+
+
 def test_the_engine_deduplicates_our_rows_as_its_own(name: str) -> None:
     service.create(name, FIELDS, time_column="time", series_key=["device"], chunk="day")
     first = [dict(r, device="one", note="first") for r in records(0, 40)]

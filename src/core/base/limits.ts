@@ -112,7 +112,7 @@ export const PROBES_MAX = 4;
 /** The pointer is one hot key; the store takes one write a second to a key (platform limit of R2). */
 export const HINT_INTERVAL_MS = 1_000;
 
-/** Compare-and-set tries at the pointer in one round; whoever wins them wrote at least as new a version. */
+/** Compare-and-set tries at the pointer that others win, in one round; then it is tried again later. */
 export const HINT_TRIES_MAX = 4;
 
 /** Wait before an intent whose run failed or stayed unknown is run again: at least a second, doubling to a minute. */
