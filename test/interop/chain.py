@@ -7,18 +7,7 @@ from dataclasses import dataclass
 
 import engines
 import pyarrow.fs as fs
-
-
-def storage() -> fs.S3FileSystem:
-    """The bucket as files."""
-    return fs.S3FileSystem(
-        endpoint_override=engines.S3,
-        access_key="dev",
-        secret_key="dev",
-        region="auto",
-        connect_timeout=60,
-        request_timeout=60,
-    )
+from engines import storage
 
 
 def keys(name: str) -> list[str]:

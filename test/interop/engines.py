@@ -7,9 +7,12 @@ address, `SLUICE_WAREHOUSE` where tables are.
 import importlib.util
 import os
 import pathlib
+import re
+import time
 
 import duckdb
 import pyarrow as pa
+import pyarrow.fs as fs
 import timelake
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.table import StaticTable
@@ -22,6 +25,38 @@ WAREHOUSE = os.environ.get("SLUICE_WAREHOUSE", "s3://sluice-lake/warehouse")
 def location(name: str) -> str:
     """Folder of table `namespace.table`."""
     return f"{WAREHOUSE}/{name.replace('.', '/')}"
+
+
+def storage() -> fs.S3FileSystem:
+    """The bucket as files."""
+    return fs.S3FileSystem(
+        endpoint_override=S3,
+        access_key="dev",
+        secret_key="dev",
+        region="auto",
+        connect_timeout=60,
+        request_timeout=60,
+    )
+
+
+def pointed(name: str, seconds: float = 30) -> None:
+    """Waits until the version hint names the newest version, in two looks in a row.
+
+    Every writer moves it behind its commits, and compaction commits by itself. PyIceberg asks for the hint's length and
+    then for that many bytes: of a hint that goes from 9 to 10 in between it reads 1, the empty table.
+    """
+    folder = location(name).removeprefix("s3://") + "/metadata"
+    bucket, end, before = storage(), time.monotonic() + seconds, None
+    while True:
+        names = (i.base_name for i in bucket.get_file_info(fs.FileSelector(folder)))
+        newest = max(int(m[1]) for m in (re.fullmatch(r"v(\d+)\.metadata\.json", n) for n in names) if m)
+        with bucket.open_input_stream(f"{folder}/version-hint.text") as stream:
+            hint = stream.read().decode()
+        if hint == str(newest) == before:
+            return
+        assert time.monotonic() < end, f"version hint stays at {hint}, the newest version is {newest}"
+        before = hint
+        time.sleep(0.2)
 
 
 def lake(**options: str) -> timelake.Lake:
@@ -85,6 +120,7 @@ class Readers:
 
     def __init__(self, name: str):
         self.name = name
+        pointed(name)
         self.static_table = static_table(name)
         self.connection = duck()
         self.lake = lake()
