@@ -5,7 +5,6 @@ import {
   COMPACT_RUN_BYTES_MAX,
   COMPACT_SLICES_PER_CALL,
   ERASE_GRACE_MS,
-  INTENT_RETRY,
   RUN_ALARM_MS,
 } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
@@ -27,6 +26,7 @@ import { type Picked, pick, smallBelow, type TierRun } from '../core/maintain/ti
 import { tableSettings } from '../core/table/properties.ts';
 import type { LogEvent } from './commit-log.ts';
 import { commitToEnd } from './commit-to-end.ts';
+import { errorRecord, retryWaitMs } from './failures.ts';
 import { newIdentity } from './identity.ts';
 import { keyAt, LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
@@ -97,7 +97,8 @@ interface Look extends Picked {
 export class Compactor implements Chore {
   readonly #ports: CompactorPorts;
   readonly #table: OpenTable;
-  readonly #live: LiveFiles;
+  /** What the table's files are, shared with whoever lists them: each manifest is read once. */
+  readonly live: LiveFiles;
   /** The state last looked at: where there is nothing to do until files are added. */
   #looked: { snapshotId: bigint; files: number; filesToNext: number } | null = null;
   /** The last slice may have left more to do. */
@@ -115,7 +116,7 @@ export class Compactor implements Chore {
   constructor(ports: CompactorPorts, table: OpenTable) {
     this.#ports = ports;
     this.#table = table;
-    this.#live = new LiveFiles(ports, table.place);
+    this.live = new LiveFiles(ports, table.place);
   }
 
   get status(): CompactionStatus {
@@ -212,7 +213,7 @@ export class Compactor implements Chore {
 
   async #look(base: IcebergBase, full: boolean): Promise<Look> {
     const { metadata } = base;
-    const { files, deletes } = await this.#live.of(base);
+    const { files, deletes } = await this.live.of(base);
     const settings = tableSettings(metadata.properties);
     const whole = tableLeftAlone(metadata);
     const deleted = deletedPartitions(deletes, metadata);
@@ -350,7 +351,7 @@ export class Compactor implements Chore {
   async #excuse(error: unknown, run: TierRun): Promise<void> {
     if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
     const newest = await this.#table.load();
-    const { files } = newest === null ? { files: [] } : await this.#live.of(newest);
+    const { files } = newest === null ? { files: [] } : await this.live.of(newest);
     const live = new Set(files.map(({ entry }) => entry.dataFile.filePath));
     if (!run.files.every(({ path }) => live.has(path))) {
       throw conflict('commit-conflict', 'files were taken away while they were merged', {}, error);
@@ -363,9 +364,7 @@ export class Compactor implements Chore {
 
   #fail(error: unknown): void {
     this.#failures++;
-    // At least a second, doubling, at most a minute: faults of the store pass by themselves.
-    const waitMs = Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(this.#failures - 1, 20));
-    this.#retryMs = this.#ports.clock.now() + waitMs;
+    this.#retryMs = this.#ports.clock.now() + retryWaitMs(this.#failures);
     this.#isMore = true;
     this.#error = this.#record(error);
     const { failures, place } = { failures: this.#failures, place: this.#table.place };
@@ -373,11 +372,7 @@ export class Compactor implements Chore {
   }
 
   #record(error: unknown): ErrorRecord {
-    return {
-      type: error instanceof SluiceError ? error.type : 'store-unavailable',
-      message: error instanceof Error ? error.message : String(error),
-      atMs: this.#ports.clock.now(),
-    };
+    return errorRecord(error, this.#ports.clock.now());
   }
 }
 

@@ -1,6 +1,7 @@
-import { ERASE_KEYS_MAX, INTENT_RETRY, METADATA_AGE_MIN_MS, METADATA_BELOW_HINT_MIN } from '../core/base/limits.ts';
+import { ERASE_KEYS_MAX, METADATA_AGE_MIN_MS, METADATA_BELOW_HINT_MIN } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { LogEvent } from './commit-log.ts';
+import { retryWaitMs } from './failures.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { Chore, Ledger } from './ports.ts';
 import { Reach } from './reach.ts';
@@ -98,9 +99,4 @@ export class Eraser implements Chore {
     const key = location.startsWith(`${root}/`) ? prefix + location.slice(root.length) : location;
     return this.#table.sink.versionOf(key) ?? Number.POSITIVE_INFINITY;
   }
-}
-
-/** At least a second, doubling, at most a minute: store faults pass by themselves. */
-function retryWaitMs(failures: number): number {
-  return Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
 }

@@ -1,6 +1,6 @@
 import type { Compress } from '../core/base/codecs.ts';
 import { SluiceError } from '../core/base/errors.ts';
-import { INTENT_RETRY, PREPARE_TRIES_MAX } from '../core/base/limits.ts';
+import { PREPARE_TRIES_MAX } from '../core/base/limits.ts';
 import { ownApp, parseEpochs, readEpochs } from '../core/batch/epochs.ts';
 import type { Frame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
@@ -13,6 +13,7 @@ import { snapshotById } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS } from '../core/iceberg/summary.ts';
 import type { Found } from '../core/sink.ts';
 import { tableSettings } from '../core/table/properties.ts';
+import { messageOf, retryWaitMs } from './failures.ts';
 import { forgetHead } from './head.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { ErrorRecord, Exception, Ledger, OpenIntent, Settlement } from './ports.ts';
@@ -270,13 +271,4 @@ function prepare(input: AppendInput): { operation: AppendOperation } | { refused
 /** Refusals that say nothing of the table, only of the branch that the batches are for. */
 function isOfBranch(type: string): boolean {
   return type === 'unknown-ref' || type === 'too-many-apps';
-}
-
-/** At least a second, doubling, at most a minute: unknown outcomes and store faults pass by themselves. */
-export function retryWaitMs(failures: number): number {
-  return Math.min(INTENT_RETRY.capMs, INTENT_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

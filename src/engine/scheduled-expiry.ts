@@ -1,11 +1,10 @@
-import { SluiceError } from '../core/base/errors.ts';
 import { EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE, EXPIRY_RETRY } from '../core/base/limits.ts';
 import { expiryDueMs } from '../core/maintain/expiry-due.ts';
 import { expiresByItself, retentionPolicy } from '../core/maintain/retention-policy.ts';
 import { tableSettings } from '../core/table/properties.ts';
-import { StoreError } from '../store/store.ts';
 import type { LogEvent } from './commit-log.ts';
 import type { Expirer } from './expirer.ts';
+import { errorRecord, retryWaitMs } from './failures.ts';
 import type { OpenTable } from './open-table.ts';
 import type { Chore, Clock, ErrorRecord, Ledger } from './ports.ts';
 
@@ -81,21 +80,9 @@ export class ScheduledExpiry implements Chore {
       log({ event: 'expired', table: location, ...told });
     } catch (error) {
       this.#failures++;
-      this.#notBeforeMs = clock.now() + retryWaitMs(this.#failures);
-      this.#lastError = { type: typeOf(error), message: messageOf(error), atMs: clock.now() };
+      this.#notBeforeMs = clock.now() + retryWaitMs(this.#failures, EXPIRY_RETRY);
+      this.#lastError = errorRecord(error, clock.now());
       log({ event: 'expire-failed', table: location, failures: this.#failures, ...this.#lastError });
     }
   }
-}
-
-function typeOf(error: unknown): string {
-  return error instanceof SluiceError ? error.type : error instanceof StoreError ? 'store-unavailable' : 'internal';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function retryWaitMs(failures: number): number {
-  return Math.min(EXPIRY_RETRY.capMs, EXPIRY_RETRY.baseMs * 2 ** Math.min(failures - 1, 20));
 }

@@ -16,14 +16,14 @@ import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
-import { StoreError } from '../store/store.ts';
 import { type Accepted, Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
 import { foundLine, type LogEvent, type Refusal, refusalsOf } from './commit-log.ts';
+import { errorRecord, retryWaitMs } from './failures.ts';
 import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
 import { freshSnapshotId } from './identity.ts';
-import { IntentRunner, messageOf, retryWaitMs } from './intent-runner.ts';
+import { IntentRunner } from './intent-runner.ts';
 import { liveTable, liveWithBranch } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import { Pointer } from './pointer.ts';
@@ -478,10 +478,6 @@ export class TableWriter {
   }
 
   #record(error: unknown): ErrorRecord {
-    return {
-      type: error instanceof SluiceError ? error.type : error instanceof StoreError ? 'store-unavailable' : 'internal',
-      message: messageOf(error),
-      atMs: this.#ports.clock.now(),
-    };
+    return errorRecord(error, this.#ports.clock.now());
   }
 }

@@ -19,7 +19,7 @@ import type { AppEnv } from './app.ts';
 import { needs } from './auth.ts';
 import { forgetView, isViewStale, readFrame } from './ingest.ts';
 import { methodNotAllowed } from './problem.ts';
-import { type Ctx, objectOf, unwrap } from './table-context.ts';
+import { type Ctx, objectOf, pageLength, unwrap } from './table-context.ts';
 
 /** Changes of a table that are not rows: below its address. Each answers with a report; `changed: false` wrote nothing. */
 export function adminRoutes(): Hono<AppEnv> {
@@ -50,22 +50,20 @@ export function adminRoutes(): Hono<AppEnv> {
   });
 
   routes.get('/snapshots', needs('read'), async (context) => {
-    const limit = context.req.query('limit') ?? String(SNAPSHOTS_PAGE.default);
-    if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+    const limit = pageLength(context.req.query('limit'), SNAPSHOTS_PAGE.default);
     const before = context.req.query('before') ?? null;
     if (before !== null && !/^[0-9]{1,19}$/.test(before)) {
       throw invalid('malformed', `before is not a sequence number: ${before}`);
     }
     const position = before === null ? null : BigInt(before);
-    return context.json(unwrap(await objectOf(context).snapshots(Number(limit), position)));
+    return context.json(unwrap(await objectOf(context).snapshots(limit, position)));
   });
 
   routes.get('/files', needs('read'), async (context) => {
-    const limit = context.req.query('limit') ?? String(FILE_PARTITIONS_PAGE.default);
-    if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+    const limit = pageLength(context.req.query('limit'), FILE_PARTITIONS_PAGE.default);
     const offset = context.req.query('offset') ?? '0';
     if (!/^[0-9]{1,9}$/.test(offset)) throw invalid('malformed', `offset is not a number of a partition: ${offset}`);
-    return context.json(unwrap(await objectOf(context).fileList(Number(limit), Number(offset))));
+    return context.json(unwrap(await objectOf(context).fileList(limit, Number(offset))));
   });
 
   routes.get('/refs', needs('read'), async (context) => context.json(unwrap(await objectOf(context).refs())));

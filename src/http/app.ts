@@ -16,7 +16,7 @@ import { lakeMetrics, type Page } from './metrics.ts';
 import { documentOf } from './openapi/document.ts';
 import { methodNotAllowed, problemResponse } from './problem.ts';
 import { logRefusal } from './refusals.ts';
-import type { Ctx } from './table-context.ts';
+import { type Ctx, pageLength } from './table-context.ts';
 import { tableRoutes } from './tables.ts';
 
 /** The object's methods, as a caller far away sees them. */
@@ -132,13 +132,12 @@ export function createApp<Bindings extends object>(
   }
 
   app.get('/v1/tables', needs('read'), async (context) => {
-    const { after, limit } = pageOf(context.req.query('after'), context.req.query('limit') ?? '100');
+    const { after, limit } = pageOf(context.req.query('after'), context.req.query('limit'), 100);
     return context.json(await context.var.ports.tables(after, limit, visibleTo(context.var.caller.grant)));
   });
 
   app.get('/v1/metrics', needs('read'), (context) => {
-    const limit = context.req.query('limit') ?? String(METRICS_TABLES_MAX);
-    const page = pageOf(context.req.query('after'), limit);
+    const page = pageOf(context.req.query('after'), context.req.query('limit'), METRICS_TABLES_MAX);
     return lakeMetrics(context as unknown as Ctx, visibleTo(context.var.caller.grant), page);
   });
 
@@ -177,10 +176,10 @@ function visibleTo(grant: Grant): Visible {
 }
 
 /** Where a page of tables begins, and how many it holds. Throws invalid `malformed`, `bad-name`. */
-function pageOf(after: string | undefined, limit: string): Page {
-  if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+function pageOf(after: string | undefined, limit: string | undefined, fallback: number): Page {
+  const length = pageLength(limit, fallback);
   if (after !== undefined) checkPosition(after);
-  return { after: after ?? null, limit: Number(limit) };
+  return { after: after ?? null, limit: length };
 }
 
 function checkPosition(after: string): void {

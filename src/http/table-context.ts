@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { SluiceError } from '../core/base/errors.ts';
+import { invalid, SluiceError } from '../core/base/errors.ts';
 import { checkName } from '../core/iceberg/locations.ts';
 import type { Answer } from '../object/answer.ts';
 import type { AppEnv, TableCalls } from './app.ts';
@@ -33,4 +33,11 @@ const ofObject = new WeakSet<object>();
 
 export function isOfObject(error: unknown): boolean {
   return typeof error === 'object' && error !== null && ofObject.has(error);
+}
+
+/** Entries of a page, from the query. Throws invalid `malformed`. */
+export function pageLength(limit: string | undefined, fallback: number): number {
+  if (limit === undefined) return fallback;
+  if (!/^[1-9][0-9]{0,5}$/.test(limit)) throw invalid('malformed', `limit is not a number above zero: ${limit}`);
+  return Number(limit);
 }

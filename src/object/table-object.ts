@@ -348,7 +348,9 @@ export class TableObject extends DurableObject<Env> {
   }
 
   fileList(limit: number, offset: number): Promise<Answer<FileListView>> {
-    return answer(async () => fileListView(await listFiles(this.#parts.live, await this.#fresh()), limit, offset));
+    return answer(async () =>
+      fileListView(await listFiles(this.#parts.compactor.live, await this.#fresh()), limit, offset),
+    );
   }
 
   /** The table as the store has it now. */

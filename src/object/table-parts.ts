@@ -7,7 +7,6 @@ import { AdminCommits } from '../engine/commit-to-end.ts';
 import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
-import { LiveFiles } from '../engine/live-files.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
@@ -35,7 +34,6 @@ export class TableParts {
   readonly files: TableFiles;
   readonly expirer: Expirer;
   readonly expiry: ScheduledExpiry;
-  readonly live: LiveFiles;
   readonly compactor: Compactor;
   readonly schedule: Schedule;
   readonly store: MeteredStore;
@@ -83,7 +81,6 @@ export class TableParts {
     const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
     this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
     this.writer.alongside(this.expiry);
-    this.live = new LiveFiles(ports, place);
     this.compactor = new Compactor(ports, this.table);
     this.writer.alongside(this.compactor);
     const state = this.ledger.state();
