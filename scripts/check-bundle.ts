@@ -10,26 +10,20 @@ import { isMain } from './is-main.ts';
  */
 
 /**
- * Bundle as uploaded, without its source map. Measured in November 2026: 776 KiB of libraries (apache-arrow 434, hyparquet
- * 129, hyparquet-writer 116, hono 61), to which our own code comes. The platform takes several times this; the bound is
- * there because start-up has one second, and so that a new library is a decision.
+ * Bundle as uploaded, without its source map. Measured in November 2026: 1,370 KiB, 270 of them libraries (hyparquet-writer
+ * 107, hyparquet 75, hono 62, valibot 25). The platform takes several times this; the bound is there because start-up has one
+ * second, and so that a new library is a decision.
  */
 export const BUNDLE_BYTES_MAX = 1536 * 1024;
 
-/** The same, as gzip makes it, which is what limits of the platform are stated in. Measured: 147 KiB of libraries. */
+/** The same, as gzip makes it, which is what limits of the platform are stated in. */
 export const BUNDLE_GZIP_BYTES_MAX = 384 * 1024;
 
 /** Places that generate code and may be in the bundle as long as nothing leads there, each with the reason. */
-export const KNOWN_SITES: readonly { module: string; declaration: string; reason: string }[] = [
-  {
-    module: 'node_modules/apache-arrow/builder/valid.mjs',
-    declaration: 'createIsValidFunction',
-    reason: 'run by the constructor of a Builder with null values; we make vectors of typed arrays and build none',
-  },
-];
+export const KNOWN_SITES: readonly { module: string; declaration: string; reason: string }[] = [];
 
 /** What is wrong, one line each. */
-export function bundleFindings(report: BundleReport, gzipBytes: number): string[] {
+export function bundleFindings(report: BundleReport, gzipBytes: number, knownSites = KNOWN_SITES): string[] {
   const findings: string[] = [];
   if (report.bytes > BUNDLE_BYTES_MAX) findings.push(`bundle has ${report.bytes} bytes, more than ${BUNDLE_BYTES_MAX}`);
   if (gzipBytes > BUNDLE_GZIP_BYTES_MAX) {
@@ -41,7 +35,7 @@ export function bundleFindings(report: BundleReport, gzipBytes: number): string[
   for (const site of report.sites) {
     const where = `line ${site.line}, ${site.declaration || 'a statement'} of ${site.module}`;
     if (site.path !== null) findings.push(`code generation is reached: ${where}, by ${site.path.join(' > ')}`);
-    const known = KNOWN_SITES.some(
+    const known = knownSites.some(
       (entry) => site.module.endsWith(entry.module) && site.declaration === entry.declaration,
     );
     if (!known) findings.push(`code generation at a place not known: ${where}: ${site.text}`);

@@ -1,6 +1,5 @@
 /** Every package that package.json may name, and what for. A new one is a decision: write it here with its reason. */
 export const DEPENDENCIES: Readonly<Record<string, string>> = {
-  'apache-arrow': 'Arrow IPC at the door, in one file',
   hono: 'routes of the HTTP interface',
   hyparquet: 'reads Parquet files of other writers, in one file; a reader in tests',
   'hyparquet-writer': 'writes schemas with nested columns, in one file',
@@ -13,6 +12,8 @@ export const DEV_DEPENDENCIES: Readonly<Record<string, string>> = {
   '@cloudflare/workers-types': 'types of the platform',
   '@duckdb/node-api': 'independent reader in tests',
   '@types/node': 'types for tests and scripts',
+  'apache-arrow':
+    'independent writer and reader of Arrow in tests; of some 430 KiB, and it believes every count in a body',
   avsc: 'independent Avro reader in tests; it generates code, which the platform refuses',
   'csv-parse': 'independent CSV reader in tests',
   'fast-check': 'property tests',

@@ -21,11 +21,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'core/columns': { folders: ['core/base', 'core/iceberg'] },
   // Tokens, scopes and patterns of tables: names are checked as locations are.
   'core/access': { folders: ['core/base', 'core/iceberg'] },
-  // Arrow IPC, read by bytes and written through the library.
-  'core/arrow': {
-    folders: ['core/base', 'core/iceberg', 'core/columns'],
-    special: { 'write.ts': ['apache-arrow'] },
-  },
+  // Arrow IPC, read and written by bytes.
+  'core/arrow': { folders: ['core/base', 'core/iceberg', 'core/columns'] },
   'core/parquet': {
     folders: ['core/base', 'core/iceberg', 'core/columns'],
     // Files of other writers: both the door and the engine read them, and neither may import the other.
@@ -65,7 +62,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 
 /** Files directly under src. index.ts is wiring: HTTP, queues, the cron's sweep, and the platform's clock for them. */
 const ROOT_FILES: Readonly<Record<string, Layer>> = {
-  'index.ts': { folders: ['http', 'object', 'queue', 'lake', 'platform'], files: ['settings.ts'] },
+  'index.ts': { folders: ['http', 'object', 'queue', 'lake', 'read', 'platform'], files: ['settings.ts'] },
   // Pure checks of the core; the namespace binding is typed by the object's class.
   'settings.ts': { folders: ['core'], typesOf: ['object'] },
 };

@@ -1,9 +1,11 @@
 import { Type as ArrowType, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { readArrowStream } from '../../../src/core/arrow/read.ts';
-import { columnsToIpc } from '../../../src/core/arrow/write.ts';
+import { batchMessage, columnsToIpc, END_OF_STREAM, schemaMessage } from '../../../src/core/arrow/write.ts';
+import { concat } from '../../../src/core/base/bytes.ts';
 import { type Columns, isNull } from '../../../src/core/columns/columns.ts';
 import { batchAligner } from '../../../src/core/columns/foreign-align.ts';
+import { slice } from '../../../src/core/columns/gather.ts';
 import type { Schema } from '../../../src/core/iceberg/types.ts';
 import { decompressZstd } from '../../../src/platform/zlib.ts';
 import { schemaOf, send } from '../../http/bodies.ts';
@@ -102,8 +104,20 @@ describe('columns as an Arrow stream', () => {
     expect(types['tz'].toString()).toBe('Timestamp<MICROSECOND, UTC>');
     expect(types['at'].toString()).toBe('Timestamp<MICROSECOND>');
     expect(types['d38'].toString()).toBe('Decimal[38e+2]');
-    expect(types['s'].typeId).toBe(ArrowType.Dictionary);
+    expect(types['s'].typeId).toBe(ArrowType.Utf8);
     expect(table.schema.fields.filter((field) => !field.nullable).map((field) => field.name)).toEqual(['i']);
+  });
+
+  it('batches follow each other in one stream', async () => {
+    const columns = await sample();
+    const batches = [slice(columns, 0, 1), slice(columns, 1, 3)].map(batchMessage);
+    const bytes = concat([schemaMessage(SCHEMA), ...batches, END_OF_STREAM]);
+    const table = tableFromIPC(bytes);
+    expect(table.batches.map((batch) => batch.numRows)).toEqual([1, 2]);
+    expect([...table.getChild('l')!]).toEqual([9_007_199_254_740_993n, null, -1n]);
+    expect([...table.getChild('s')!]).toEqual(['é😀', null, '']);
+    expect(readArrowStream(bytes, decompressZstd).rows).toBe(3);
+    expect(tableFromIPC(concat([schemaMessage(SCHEMA), END_OF_STREAM])).numRows).toBe(0);
   });
 
   it('no rows are a batch of none', async () => {
