@@ -13,6 +13,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   // The request as such.
   'not-found': { title: 'There is nothing at this address', status: 404 },
   'method-not-allowed': { title: 'The address does not take this method', status: 405 },
+  'not-acceptable': { title: 'The answer has none of the formats that are accepted', status: 406 },
   unauthorized: { title: 'A valid bearer token is needed', status: 401 },
   forbidden: { title: 'The token does not allow this', status: 403 },
   malformed: { title: 'A value of the request has another shape than asked' },

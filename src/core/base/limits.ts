@@ -452,3 +452,12 @@ export const COMPACT_SLICES_PER_CALL = 16;
 
 /** An incarnation looks for compaction left over by the one before when the last commit is not older than this. */
 export const COMPACT_RESUME_MS = 600_000;
+
+/** Characters of JSON at which an answer of rows sends a piece: the text of an answer is never whole in memory. */
+export const JSON_PIECE_CHARS = 64 * 1024;
+
+/** Rows of one batch of an answer in Arrow: what is encoded beside the rows themselves stays some megabytes at most. */
+export const ARROW_BATCH_ROWS = 8192;
+
+/** Values that the filters of one address name: far beyond what fits an address that proxies let through. */
+export const QUERY_VALUES_MAX = 1_000;
