@@ -21,3 +21,25 @@ export function errorRecord(error: unknown, atMs: number): ErrorRecord {
     error instanceof SluiceError ? error.type : error instanceof StoreError ? 'store-unavailable' : 'internal';
   return { type, message: messageOf(error), atMs };
 }
+
+/** How the tries of a chore went: what fails is due again later each time, and shown. */
+export class Tries {
+  failures = 0;
+  lastError: ErrorRecord | null = null;
+  /** No try before this time. */
+  notBeforeMs = 0;
+
+  succeeded(notBeforeMs: number): void {
+    this.failures = 0;
+    this.lastError = null;
+    this.notBeforeMs = notBeforeMs;
+  }
+
+  /** Returns what is to be told of it. */
+  failed(error: unknown, nowMs: number, wait?: { baseMs: number; capMs: number }): ErrorRecord & { failures: number } {
+    this.failures++;
+    this.notBeforeMs = nowMs + retryWaitMs(this.failures, wait);
+    this.lastError = errorRecord(error, nowMs);
+    return { ...this.lastError, failures: this.failures };
+  }
+}

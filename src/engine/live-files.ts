@@ -36,7 +36,7 @@ export class LiveFiles {
    * `manifest-list-missing`, `manifest-missing`; StoreError
    */
   async of(base: IcebergBase): Promise<TableFilesNow> {
-    const rows = (await this.#rows(base)).filter((row) => row.addedFilesCount + row.existingFilesCount > 0);
+    const rows = (await this.rows(base)).filter((row) => row.addedFilesCount + row.existingFilesCount > 0);
     const bytes = rows.reduce((sum, row) => sum + Number(row.manifestLength), 0);
     if (rows.length > OPERATION_MANIFESTS_MAX || bytes > OPERATION_MANIFEST_BYTES_MAX) {
       throw rejected('too-many-manifests', `table has too many manifests to look through: count=${rows.length}`);
@@ -59,7 +59,12 @@ export class LiveFiles {
     return now;
   }
 
-  async #rows(base: IcebergBase): Promise<readonly ManifestFile[]> {
+  /**
+   * Rows of the current snapshot's manifest list.
+   *
+   * @throws corrupt `manifest-list-missing`; StoreError
+   */
+  async rows(base: IcebergBase): Promise<readonly ManifestFile[]> {
     if (base.manifests !== null) return base.manifests;
     const snapshot = currentSnapshot(base.metadata);
     if (snapshot === null) return [];

@@ -228,6 +228,15 @@ export interface Ledger {
   prune(beforeMs: number, most: number): number;
 }
 
+/** How a chore stands, for the table's status. */
+export interface ChoreState {
+  /** When it is due next; null: there is nothing to do, ever, as the table is now. */
+  dueMs: number | null;
+  /** Failed tries since the last that went through. */
+  failures: number;
+  lastError: ErrorRecord | null;
+}
+
 /** Further work of the table's object. `run` does a bounded part of it and never throws. */
 export interface Chore {
   dueMs(): number | null;

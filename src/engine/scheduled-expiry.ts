@@ -1,21 +1,12 @@
-import { EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE, EXPIRY_RETRY } from '../core/base/limits.ts';
+import { CHORE_RETRY, EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE } from '../core/base/limits.ts';
 import { expiryDueMs } from '../core/maintain/expiry-due.ts';
 import { expiresByItself, retentionPolicy } from '../core/maintain/retention-policy.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import type { LogEvent } from './commit-log.ts';
 import type { Expirer } from './expirer.ts';
-import { errorRecord, retryWaitMs } from './failures.ts';
+import { Tries } from './failures.ts';
 import type { OpenTable } from './open-table.ts';
-import type { Chore, Clock, ErrorRecord, Ledger } from './ports.ts';
-
-/** How the expiry of a table stands, for its status. */
-export interface ExpiryState {
-  /** When the next is due; null: nothing of the table expires by itself. */
-  dueMs: number | null;
-  /** Failed tries since the last that went through. */
-  failures: number;
-  lastError: ErrorRecord | null;
-}
+import type { Chore, ChoreState, Clock, Ledger } from './ports.ts';
 
 export interface ExpiryPorts {
   ledger: Ledger;
@@ -32,9 +23,7 @@ export class ScheduledExpiry implements Chore {
   readonly #table: OpenTable;
   readonly #expirer: Expirer;
   readonly #pace: typeof EXPIRY_PACE;
-  #failures = 0;
-  #notBeforeMs = 0;
-  #lastError: ErrorRecord | null = null;
+  readonly #tries = new Tries();
   /** Due time of a version; versions are never changed in place. */
   #known: { metadata: object; dueMs: number | null } | null = null;
 
@@ -46,8 +35,8 @@ export class ScheduledExpiry implements Chore {
     this.#pace = pace;
   }
 
-  get state(): ExpiryState {
-    return { dueMs: this.dueMs(), failures: this.#failures, lastError: this.#lastError };
+  get state(): ChoreState {
+    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
   }
 
   dueMs(): number | null {
@@ -63,7 +52,7 @@ export class ScheduledExpiry implements Chore {
     if (dueMs === null) return null;
     // Not before a commit whose outcome is open: its next run may have to look for it among the snapshots.
     const openMs = this.#ports.ledger.state().intent?.retryMs ?? 0;
-    return Math.max(dueMs, this.#notBeforeMs, openMs + 1);
+    return Math.max(dueMs, this.#tries.notBeforeMs, openMs + 1);
   }
 
   /** One expiry. What fails stays due, later each time. */
@@ -72,17 +61,13 @@ export class ScheduledExpiry implements Chore {
     const { location } = this.#table.place;
     try {
       const { changed, snapshotIds, refs, files, metadataFiles } = await this.#expirer.expire(false);
-      this.#failures = 0;
-      this.#lastError = null;
       // Nothing to do, although it was due: somebody else was first, or ages of a branch and of its ref cross.
-      this.#notBeforeMs = clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs);
+      this.#tries.succeeded(clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs));
       const told = { changed, snapshots: snapshotIds.length, refs: refs.length, files, metadataFiles };
       log({ event: 'expired', table: location, ...told });
     } catch (error) {
-      this.#failures++;
-      this.#notBeforeMs = clock.now() + retryWaitMs(this.#failures, EXPIRY_RETRY);
-      this.#lastError = errorRecord(error, clock.now());
-      log({ event: 'expire-failed', table: location, failures: this.#failures, ...this.#lastError });
+      const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
+      log({ event: 'expire-failed', table: location, ...told });
     }
   }
 }

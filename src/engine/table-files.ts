@@ -1,7 +1,7 @@
 import type { Compress } from '../core/base/codecs.ts';
 import { conflict, type Detail } from '../core/base/errors.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
-import { prepareDelete } from '../core/commit/decide-delete.ts';
+import { prepareDelete, prepareRetention } from '../core/commit/decide-delete.ts';
 import { prepareOverwrite } from '../core/commit/decide-overwrite.ts';
 import { prepareRewriteManifests } from '../core/commit/decide-rewrite-manifests.ts';
 import type { FileFilter } from '../core/commit/file-filter.ts';
@@ -38,6 +38,11 @@ export class TableFiles {
   /** @throws invalid `unknown-partition-field`, `bad-partition-value`, `no-time-column`; and see `AdminCommits` */
   delete(filter: FileFilter): Promise<FilesChanged> {
     return this.#run((identity, { metadata }) => prepareDelete(identity, filter, metadata));
+  }
+
+  /** Drops what ended at or before `cutoff`, microseconds, as far as the table's retention then says so. */
+  retain(cutoff: bigint): Promise<FilesChanged> {
+    return this.#run((identity, { metadata }) => prepareRetention(identity, cutoff, metadata));
   }
 
   /**

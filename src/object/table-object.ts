@@ -41,6 +41,7 @@ import { makeParts, TableParts } from './table-parts.ts';
 import {
   type AppView,
   appView,
+  choreView,
   type IngestView,
   ingestView,
   type ReceiptView,
@@ -374,7 +375,6 @@ export class TableObject extends DurableObject<Env> {
   #status(): StatusView {
     const state = this.#parts.ledger.state();
     const { buffer, intent } = state;
-    const expiry = this.#parts.expiry.state;
     return {
       ledger_id: state.ledgerId,
       last_sequence: state.lastSequence,
@@ -400,7 +400,8 @@ export class TableObject extends DurableObject<Env> {
       last_error: state.lastError,
       hinted_version: state.hintedVersion,
       doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
-      expiry: { due_ms: expiry.dueMs, failures: expiry.failures, last_error: expiry.lastError },
+      expiry: choreView(this.#parts.expiry.state),
+      retention: choreView(this.#parts.retention.state),
       compaction: compactionView(this.#parts.compactor.status),
       incarnation: {
         started_ms: this.#parts.startedMs,

@@ -8,7 +8,9 @@ import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
 import { OpenTable } from '../engine/open-table.ts';
+import { Retention } from '../engine/retention.ts';
 import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
+import { ScheduledRetention } from '../engine/scheduled-retention.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
 import { TableChanges } from '../engine/table-changes.ts';
 import { TableFiles } from '../engine/table-files.ts';
@@ -33,6 +35,7 @@ export class TableParts {
   readonly changes: TableChanges;
   readonly files: TableFiles;
   readonly expirer: Expirer;
+  readonly retention: ScheduledRetention;
   readonly expiry: ScheduledExpiry;
   readonly compactor: Compactor;
   readonly schedule: Schedule;
@@ -74,15 +77,19 @@ export class TableParts {
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const commits = new AdminCommits(ports, this.table, this.writer);
     const eraser = new Eraser(ports, this.table);
-    this.writer.alongside(eraser);
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
-    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
-    this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
-    this.writer.alongside(this.expiry);
     this.compactor = new Compactor(ports, this.table);
-    this.writer.alongside(this.compactor);
+    const { live } = this.compactor;
+    const inRun = new AdminCommits(ports, this.table, this.writer, true);
+    const filesInRun = new TableFiles(ports, this.table, inRun);
+    const retention = new Retention(systemClock, this.table, filesInRun, live);
+    this.retention = new ScheduledRetention(ports, this.table, retention, live);
+    const changesInRun = new TableChanges(ports, this.table, inRun);
+    this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, eraser));
+    // In the engine's order: what retention drops need not be merged, and what both replace may expire.
+    for (const chore of [eraser, this.retention, this.compactor, this.expiry]) this.writer.alongside(chore);
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

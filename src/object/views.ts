@@ -6,7 +6,7 @@ import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
 import type { AppStatus } from '../engine/apps.ts';
-import type { ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
+import type { ChoreState, ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
 import type { CompactionView } from './maintain-views.ts';
 
@@ -37,6 +37,13 @@ export interface TableView {
   } | null;
 }
 
+/** Upkeep that the object does by itself: when it is due next, and what kept the last try from it. */
+export interface ChoreView {
+  due_ms: number | null;
+  failures: number;
+  last_error: ErrorRecord | null;
+}
+
 /** The buffer and what happens to it. */
 export interface StatusView {
   ledger_id: string;
@@ -56,7 +63,9 @@ export interface StatusView {
   /** Files queued for deletion after an expiry, and when the first may go. */
   doomed: { keys: number; due_ms: number | null };
   /** When snapshots expire next by the table's properties, null: none do; and what kept the last try from it. */
-  expiry: { due_ms: number | null; failures: number; last_error: ErrorRecord | null };
+  expiry: ChoreView;
+  /** When the next partition falls past the table's retention, null: none ever does. */
+  retention: ChoreView;
   compaction: CompactionView;
   incarnation: {
     started_ms: number;
@@ -87,6 +96,10 @@ export interface AppView {
   accepted_epoch: string | null;
   parked: { epoch: string; type: string; message: string; at_ms: number; batches_behind: number } | null;
   retiring: boolean;
+}
+
+export function choreView({ dueMs, failures, lastError }: ChoreState): ChoreView {
+  return { due_ms: dueMs, failures, last_error: lastError };
 }
 
 export function appView({ app, committed, accepted, parked, retiring }: AppStatus): AppView {

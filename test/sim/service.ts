@@ -13,7 +13,9 @@ import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
+import { Retention } from '../../src/engine/retention.ts';
 import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
+import { ScheduledRetention } from '../../src/engine/scheduled-retention.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
@@ -97,7 +99,10 @@ export class Service {
   readonly compactor: Compactor;
   /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
   expiry: ScheduledExpiry | null = null;
+  /** Null: nothing is dropped but by who is asked to, as with `expiry`. */
+  retention: ScheduledRetention | null = null;
   readonly #schedule: () => ScheduledExpiry;
+  readonly #retain: () => ScheduledRetention;
   readonly marks = new Map<Mark, number>();
   readonly #clock: VirtualClock;
   /** What the operator would have read. */
@@ -138,8 +143,18 @@ export class Service {
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
     this.compactor = new Compactor(ports, this.table);
-    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
-    this.#schedule = () => new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, inRun, eraser));
+    const inRun = new AdminCommits(ports, this.table, this.writer, true);
+    const changesInRun = new TableChanges(ports, this.table, inRun);
+    this.#schedule = () => new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, eraser));
+    const { live } = this.compactor;
+    const retention = new Retention(world.clock, this.table, new TableFiles(ports, this.table, inRun), live);
+    this.#retain = () => new ScheduledRetention(ports, this.table, retention, live);
+  }
+
+  /** Partitions are dropped as the table's retention says, from here on. */
+  retainBySchedule(): void {
+    this.retention = this.#retain();
+    this.writer.alongside(this.retention);
   }
 
   /** Snapshots expire as the table says, from here on. */

@@ -291,8 +291,11 @@ export const EXPIRY_PACE = { batch: 20, lateMs: 15 * 60_000 };
 /** Between two scheduled expiries of a table, whatever its properties say: each is a version for every reader to load. */
 export const EXPIRY_INTERVAL_MIN_MS = 60_000;
 
-/** Wait after a scheduled expiry that failed: nobody waits for it, and appends go on without. */
-export const EXPIRY_RETRY = { baseMs: 60_000, capMs: 3_600_000 };
+/** Between two drops of old partitions: a producer whose rows come late would else have each of its commits followed by one. */
+export const RETENTION_INTERVAL_MIN_MS = 60_000;
+
+/** Wait after scheduled upkeep that failed: nobody waits for it, and appends go on without. */
+export const CHORE_RETRY = { baseMs: 60_000, capMs: 3_600_000 };
 
 /** Partition fields added or removed in one change. */
 export const SPEC_CHANGES_MAX = 100;

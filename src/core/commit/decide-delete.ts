@@ -1,4 +1,5 @@
 import type { TableMetadata } from '../iceberg/types.ts';
+import { retentionCutoff } from '../maintain/retention.ts';
 import type { Decision } from '../sink.ts';
 import { fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
@@ -20,6 +21,9 @@ import {
 import type { SinkContext } from './sink-context.ts';
 import { snapshotOf } from './snapshot-of.ts';
 
+/** Key of the summary: microseconds of the instant before which the table's retention dropped all. */
+export const RETENTION_CUTOFF = 'sluice.retention-cutoff';
+
 /**
  * A delete of whole files, checked against the table it is for.
  *
@@ -32,6 +36,15 @@ export function prepareDelete(
 ): DeleteOperation {
   fileMatcher(filter, metadata);
   return { kind: 'delete', commitId: identity.commitId, uploads: [], identity, filter };
+}
+
+/**
+ * A delete of what is past the table's retention: everything wholly before `cutoff`, microseconds.
+ *
+ * @throws invalid `no-time-column`
+ */
+export function prepareRetention(identity: CommitIdentity, cutoff: bigint, metadata: TableMetadata): DeleteOperation {
+  return { ...prepareDelete(identity, { kind: 'retention', before: cutoff }, metadata), retention: cutoff };
 }
 
 /**
@@ -50,6 +63,13 @@ export function decideDelete(
   const other = otherTable(base, identity.tableUuid);
   if (base === null || other !== null) return other as Decision<IcebergBase>;
   const { metadata } = base;
+  if (operation.retention !== undefined) {
+    // The limit was taken away or lengthened meanwhile: what it keeps now is not dropped by what it said before.
+    const cutoff = retentionCutoff(metadata, nowMs);
+    if (cutoff === null || cutoff < operation.retention) {
+      return { kind: 'nothing', message: 'table keeps its rows for longer by now', detail: {} };
+    }
+  }
   const matcher = fileMatcher(filter, metadata);
   const parentRows = liveRows(context, base, seen);
   const candidates = candidateRows(parentRows, matcher);
@@ -79,7 +99,10 @@ export function decideDelete(
       epochs: 'carry',
       // Rows went: an index that still names them would answer wrongly.
       lastValueIndex: null,
-      extra: reportKeys({ made, replaced: touched.length, kept: carried.length, overlapping }),
+      extra: {
+        ...reportKeys({ made, replaced: touched.length, kept: carried.length, overlapping }),
+        ...(operation.retention === undefined ? {} : { [RETENTION_CUTOFF]: String(operation.retention) }),
+      },
     },
     known,
     nowMs,

@@ -2,7 +2,7 @@ import { unreachable } from '../base/assert.ts';
 import { invalid, SluiceError } from '../base/errors.ts';
 import { FILTER_ITEMS_MAX } from '../base/limits.ts';
 import { arrayAt, describe, malformed, objectAt, own, stringAt } from '../base/shape.ts';
-import { parseTimestamp, TIMESTAMP_MICROS_MAX, TIMESTAMP_MICROS_MIN } from '../columns/times.ts';
+import { parseTimestamp, TIMESTAMP_MICROS_MAX } from '../columns/times.ts';
 import { currentSchema } from '../iceberg/metadata.ts';
 import { parsePartitionValue } from '../iceberg/partition-label.ts';
 import { partitionTupleType } from '../iceberg/partition-spec.ts';
@@ -32,7 +32,9 @@ export type FileFilter =
   /** Files all of whose rows are in [from, to) by the table's time column. */
   | { kind: 'time-range'; from: bigint | null; to: bigint | null }
   /** Locations as manifests spell them. */
-  | { kind: 'paths'; paths: readonly string[] };
+  | { kind: 'paths'; paths: readonly string[] }
+  /** Partitions that end at or before an instant, whole; where files are not partitioned by time, those wholly before it. */
+  | { kind: 'retention'; before: bigint };
 
 /** `overlapping`: some rows of the file are meant, or may be; whole files only, so it is left alone. */
 export type FileMatch = 'inside' | 'overlapping' | 'outside';
@@ -126,6 +128,8 @@ export function fileMatcher(filter: FileFilter, metadata: TableMetadata): FileMa
       return partitionMatcher(filter.partitions, metadata);
     case 'time-range':
       return timeMatcher(filter.from, filter.to, metadata);
+    case 'retention':
+      return retentionMatcher(filter.before, metadata);
     default:
       return unreachable(filter);
   }
@@ -200,22 +204,10 @@ export function tuplesMatcher(
 }
 
 function timeMatcher(from: bigint | null, to: bigint | null, metadata: TableMetadata): FileMatcher {
-  const { timeColumn } = tableSettings(metadata.properties);
-  const field = timeColumn === null ? null : fieldByName(currentSchema(metadata), timeColumn);
-  if (field === null || !isTimestamp(field)) {
-    throw invalid('no-time-column', 'table has no time column to choose files by');
-  }
-  const least = from ?? TIMESTAMP_MICROS_MIN;
-  // The last instant that is meant; what is beyond the calendar is in an open range too.
-  const last = to === null ? TIMESTAMP_MICROS_MAX : to - 1n;
-  const specs = new Map(
-    metadata['partition-specs'].map((spec) => [spec['spec-id'], timeFields(spec, field.id, least, last)]),
-  );
+  const field = timeFieldOf(metadata);
+  const specs = new Map(metadata['partition-specs'].map((spec) => [spec['spec-id'], timeFields(spec, field.id)]));
   return {
-    mayHold: (row) =>
-      (specs.get(row.partitionSpecId) ?? []).every(({ index, type, first, end }) =>
-        summaryMayMeet(row.partitions?.[index], type, from === null ? null : first, to === null ? null : end),
-      ),
+    mayHold: mayHoldTimes(specs, from, to),
     match(specId, file) {
       for (const { index, start } of specs.get(specId) ?? []) {
         const value = file.partition[index];
@@ -230,18 +222,64 @@ function timeMatcher(from: bigint | null, to: bigint | null, metadata: TableMeta
   };
 }
 
-interface TimeField {
+/** A partition stays until it is over, rows of it that are older with it: so the engine does it, and so it goes whole. */
+function retentionMatcher(before: bigint, metadata: TableMetadata): FileMatcher {
+  const field = timeFieldOf(metadata);
+  const specs = new Map(metadata['partition-specs'].map((spec) => [spec['spec-id'], timeFields(spec, field.id)]));
+  return {
+    mayHold: mayHoldTimes(specs, null, before),
+    match(specId, file) {
+      const fields = specs.get(specId) ?? [];
+      if (fields.length === 0) return matchBounds(field, file, null, before);
+      const isOver = fields.some(({ index, start }) => {
+        const value = file.partition[index];
+        return value !== null && start(value, 1) <= before;
+      });
+      return isOver ? 'inside' : 'outside';
+    },
+  };
+}
+
+/** By the summaries of manifests: false when no file of one has rows in the range. */
+function mayHoldTimes(
+  specs: ReadonlyMap<number, readonly TimeField[]>,
+  from: bigint | null,
+  to: bigint | null,
+): FileMatcher['mayHold'] {
+  // The last instant that is meant; what is beyond the calendar is in an open range too.
+  const last = to === null ? TIMESTAMP_MICROS_MAX : to - 1n;
+  return (row) =>
+    (specs.get(row.partitionSpecId) ?? []).every(({ index, type, ordinalOf }) =>
+      summaryMayMeet(
+        row.partitions?.[index],
+        type,
+        from === null ? null : ordinalOf(from),
+        to === null ? null : ordinalOf(last),
+      ),
+    );
+}
+
+/** @throws invalid `no-time-column` */
+function timeFieldOf(metadata: TableMetadata): NestedField {
+  const { timeColumn } = tableSettings(metadata.properties);
+  const field = timeColumn === null ? null : fieldByName(currentSchema(metadata), timeColumn);
+  if (field === null || !isTimestamp(field)) {
+    throw invalid('no-time-column', 'table has no time column to choose files by');
+  }
+  return field;
+}
+
+export interface TimeField {
   index: number;
   type: PrimitiveType;
-  /** Partition values of the first and the last instant of the range. */
-  first: Value;
-  end: Value;
+  /** Partition value of an instant. */
+  ordinalOf: (micros: bigint) => Value;
   /** First microsecond of a partition, or of the one `after` it. */
   start: (value: Value, after?: number) => bigint;
 }
 
 /** Fields of a spec that say in which time a file's rows are. */
-function timeFields(spec: PartitionSpec, timeId: number, least: bigint, last: bigint): TimeField[] {
+export function timeFields(spec: PartitionSpec, timeId: number): TimeField[] {
   return spec.fields.flatMap((field, index): TimeField[] => {
     if (field['source-id'] !== timeId) return [];
     const { name } = parseTransform(field.transform);
@@ -250,8 +288,7 @@ function timeFields(spec: PartitionSpec, timeId: number, least: bigint, last: bi
       {
         index,
         type: name === 'day' ? 'date' : 'int',
-        first: ordinalOfMicros(name, least),
-        end: ordinalOfMicros(name, last),
+        ordinalOf: (micros) => ordinalOfMicros(name, micros),
         start: (value, after = 0) => startOfOrdinal(name, (value as number) + after),
       },
     ];

@@ -51,6 +51,8 @@ export interface DeleteOperation extends Change {
   identity: CommitIdentity;
   /** Which; chosen anew on each base. */
   filter: FileFilter;
+  /** The table's retention asks for it: what is wholly before this instant goes, UTC microseconds. */
+  retention?: bigint;
 }
 
 /** Puts files in the place of others that hold the same rows. */

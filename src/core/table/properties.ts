@@ -190,6 +190,8 @@ export interface TableSettings {
   targetFileBytes: number;
   /** What maintenance after appends goes by. `coldAfterMs` null: no partition becomes cold. */
   maintain: { isAuto: boolean; minFiles: number; coldAfterMs: number | null };
+  /** Partitions that ended longer ago are dropped; null: none. */
+  retentionMs: number | null;
   /** Rows of a row group, in files that maintenance writes. */
   rowGroupRows: number;
   encodings: 'auto' | 'compatible';
@@ -220,6 +222,7 @@ export function tableSettings(properties: Record<string, string>): TableSettings
   const seriesKey = names.filter((name) => name !== '');
   const chunk = properties['timelake.chunk-interval'];
   const coldSeconds = parseDuration(read('timelake.compact-cold-after', '1h'));
+  const retentionSeconds = parseDuration(read('timelake.retention', ''));
   const intervalSeconds = parseDuration(read('sluice.flush-interval', ''));
   return {
     timeColumn: properties['timelake.time-column'] ?? null,
@@ -235,6 +238,7 @@ export function tableSettings(properties: Record<string, string>): TableSettings
       minFiles: Math.max(2, Number(read('timelake.compact-min-files', '8'))),
       coldAfterMs: coldSeconds === null ? null : coldSeconds * 1000,
     },
+    retentionMs: retentionSeconds === null ? null : retentionSeconds * 1000,
     rowGroupRows: Number(read('timelake.row-group-rows', '1048576')),
     encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',
     epochUnit: read('sluice.epoch-unit', 'ms') as EpochUnit,

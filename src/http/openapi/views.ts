@@ -31,6 +31,7 @@ const Millis = v.pipe(v.number(), v.integer(), v.description('milliseconds since
 const Id = v.pipe(v.string(), v.description('64-bit integer as text'));
 const Texts = v.record(v.string(), v.string());
 const Failure = v.object({ type: v.string(), message: v.string(), atMs: Millis });
+const Chore = v.object({ due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) });
 
 const ColumnType = v.pipe(
   v.unknown(),
@@ -84,7 +85,8 @@ const statusEntries = {
   last_error: v.nullable(Failure),
   hinted_version: Count,
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),
-  expiry: v.object({ due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) }),
+  expiry: Chore,
+  retention: Chore,
   compaction: v.object({
     last: v.nullable(v.object({ ...sliceEntries, at_ms: Millis })),
     failures: Count,
