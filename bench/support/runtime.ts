@@ -49,12 +49,16 @@ export interface Runtime {
 }
 
 /** `workerd serve` on a bundle: no proxy before it, and code generation refused as in production. */
-export async function startRuntime({ folder, className }: Bundle, inspector: boolean): Promise<Runtime> {
+export async function startRuntime(
+  { folder, className }: Bundle,
+  inspector: boolean,
+  v8Flags: readonly string[] = [],
+): Promise<Runtime> {
   const bucket = await startBucket();
   const disk = mkdtempSync(join(tmpdir(), 'sluice-bench-disk-'));
   mkdirSync(join(disk, 'objects'));
   const config = join(folder, 'workerd.capnp');
-  writeFileSync(config, configText(folder, className, bucket.port, join(disk, 'objects')));
+  writeFileSync(config, configText(folder, className, bucket.port, join(disk, 'objects'), v8Flags));
   const child = spawn(
     runtimePath(),
     ['serve', config, '--experimental', '--control-fd=3', ...(inspector ? ['--inspector-addr=127.0.0.1:0'] : [])],
@@ -124,7 +128,13 @@ function listening(child: ChildProcess, inspector: boolean, log: () => string): 
 }
 
 /** Bindings of `wrangler.toml`, but the queue; the token is switched off. */
-function configText(folder: string, className: string, bucketPort: number, disk: string): string {
+function configText(
+  folder: string,
+  className: string,
+  bucketPort: number,
+  disk: string,
+  v8Flags: readonly string[],
+): string {
   const wrangler = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8');
   const date = /^compatibility_date = (".*")$/m.exec(wrangler)?.[1];
   const flags = /^compatibility_flags = (\[.*\])$/m.exec(wrangler)?.[1];
@@ -141,6 +151,7 @@ function configText(folder: string, className: string, bucketPort: number, disk:
   ];
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
+  v8Flags = [${v8Flags.map((flag) => JSON.stringify(flag)).join(', ')}],
   services = [
     (name = "main", worker = .main),
     (name = "bucket", external = (address = "127.0.0.1:${bucketPort}", http = ())),

@@ -1,8 +1,10 @@
 import type { Decompress } from '../core/base/codecs.ts';
 import { corrupt } from '../core/base/errors.ts';
 import { COMPACT_GAP_BYTES, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
+import { release } from '../core/base/release.ts';
 import { type Column, type Columns, countOf } from '../core/columns/columns.ts';
-import { gatherColumn } from '../core/columns/gather.ts';
+import { allRows, gatherColumn } from '../core/columns/gather.ts';
+import { releaseColumn } from '../core/columns/release.ts';
 import type { DataFile, Schema } from '../core/iceberg/types.ts';
 import {
   addIndexes,
@@ -92,6 +94,7 @@ export class FileWindows {
     if (to === rows) {
       this.#group++;
       this.#row = 0;
+      if (this.#piece !== null) release(this.#piece.bytes);
       this.#piece = null;
     }
     return { window, isLast: rowGroups.slice(this.#group).every((group) => group.rows === 0) };
@@ -100,6 +103,7 @@ export class FileWindows {
   async #window(from: number, to: number): Promise<Columns> {
     const pieces = await this.#pieces(from, to);
     const columns = readWindow(this.#footer, this.#group, this.#schema, from, to, pieces, this.#ports.decompress);
+    if (this.#piece === null) for (const { bytes } of pieces) release(bytes);
     return { ...columns, columns: columns.columns.map((column) => withoutUnused(column, to - from)) };
   }
 
@@ -139,8 +143,7 @@ async function read(ports: WindowPorts, key: string, { offset, length }: ByteRan
 /** A window of a large row group names few entries of its dictionary: the others would be held once for each input. */
 function withoutUnused(column: Column, rows: number): Column {
   if (column.kind !== 'dictionary' || countOf(column.dictionary) <= rows) return column;
-  return gatherColumn(
-    column,
-    Uint32Array.from({ length: rows }, (_, row) => row),
-  );
+  const used = gatherColumn(column, allRows(rows));
+  releaseColumn(column);
+  return used;
 }

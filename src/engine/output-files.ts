@@ -2,9 +2,11 @@ import { utf8 } from '../core/base/bytes.ts';
 import type { Compress, Digest } from '../core/base/codecs.ts';
 import { contentName } from '../core/base/ids.ts';
 import { COMPACT_GROUP_BYTES, COMPACT_GROUP_ROWS } from '../core/base/limits.ts';
+import { release } from '../core/base/release.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { slice } from '../core/columns/gather.ts';
+import { releaseColumns } from '../core/columns/release.ts';
 import { byteSizeOf } from '../core/columns/row-bytes.ts';
 import { dataFileOf, sortingColumnsOf } from '../core/commit/describe-file.ts';
 import { seedOf } from '../core/commit/made-manifest.ts';
@@ -52,7 +54,9 @@ export class OutputFiles {
   readonly #plan: OutputPlan;
   readonly #options: ParquetOptions;
   readonly #files: DataFile[] = [];
-  #pending: Columns[] = [];
+  /** Rows that fill no row group yet; of the first, those before `#from` are written. */
+  readonly #pending: Columns[] = [];
+  #from = 0;
   #pendingRows = 0;
   #pendingBytes = 0;
   #open: { writer: ParquetWriter; upload: PartUpload; path: string } | null = null;
@@ -70,19 +74,18 @@ export class OutputFiles {
     };
   }
 
-  /** Takes rows, which follow those before in the sort order. */
+  /** Takes rows, which follow those before in the sort order, and gives their memory back when they are written. */
   async add(rows: Columns): Promise<void> {
     if (rows.rows === 0) return;
     this.#pending.push(rows);
     this.#pendingRows += rows.rows;
     this.#pendingBytes += byteSizeOf(rows);
-    if (this.#pendingRows >= this.#options.rowGroupRows || this.#pendingBytes >= COMPACT_GROUP_BYTES)
-      await this.#write();
+    while (this.#pendingRows >= this.#groupRows()) await this.#write(this.#groupRows());
   }
 
   /** Ends the last file; returns them all. */
   async finish(): Promise<DataFile[]> {
-    await this.#write();
+    while (this.#pendingRows > 0) await this.#write(Math.min(this.#pendingRows, this.#groupRows()));
     await this.#close();
     return this.#files;
   }
@@ -93,20 +96,47 @@ export class OutputFiles {
     this.#open = null;
   }
 
-  async #write(): Promise<void> {
-    if (this.#pendingRows === 0) return;
-    const rows = concat(this.#pending, currentOf(this.#plan.metadata).schema);
-    this.#pending = [];
-    this.#pendingRows = 0;
-    this.#pendingBytes = 0;
-    for (let from = 0; from < rows.rows; from += this.#options.rowGroupRows) {
-      const to = Math.min(rows.rows, from + this.#options.rowGroupRows);
-      this.#open ??= this.#begin(rows);
-      const { writer, upload } = this.#open;
-      writer.append(from === 0 && to === rows.rows ? rows : slice(rows, from, to));
-      await upload.push(writer.takeChunks());
-      if (writer.byteLength >= this.#plan.targetBytes) await this.#close();
+  /** Rows of the next row group, by what a row that waits takes on average. */
+  #groupRows(): number {
+    const rowBytes = this.#pendingBytes / Math.max(1, this.#pendingRows);
+    const fit = Math.floor(COMPACT_GROUP_BYTES / Math.max(1, rowBytes));
+    return Math.max(1, Math.min(this.#options.rowGroupRows, fit));
+  }
+
+  async #write(rows: number): Promise<void> {
+    const { group, isOwn } = this.#take(rows);
+    this.#open ??= this.#begin(group);
+    const { writer, upload } = this.#open;
+    writer.append(group);
+    if (isOwn) releaseColumns(group);
+    await upload.push(writer.takeChunks());
+    if (writer.byteLength >= this.#plan.targetBytes) await this.#close();
+  }
+
+  /** The first rows that wait. `isOwn`: nothing that still waits is in the same memory. */
+  #take(rows: number): { group: Columns; isOwn: boolean } {
+    const parts: Columns[] = [];
+    const usedUp: Columns[] = [];
+    let from = this.#from;
+    for (let wanted = rows; wanted > 0; ) {
+      const first = this.#pending[0];
+      const count = Math.min(wanted, first.rows - from);
+      parts.push(count === first.rows ? first : slice(first, from, from + count));
+      wanted -= count;
+      from += count;
+      if (from < first.rows) break;
+      usedUp.push(first);
+      this.#pending.shift();
+      from = 0;
     }
+    this.#from = from;
+    this.#pendingBytes *= 1 - rows / this.#pendingRows;
+    this.#pendingRows -= rows;
+    const group = concat(parts, currentOf(this.#plan.metadata).schema);
+    // One part alone is not copied.
+    if (parts.length === 1) return { group, isOwn: usedUp.length === 1 };
+    for (const columns of usedUp) releaseColumns(columns);
+    return { group, isOwn: true };
   }
 
   #begin({ schema }: Columns) {
@@ -161,6 +191,7 @@ class PartUpload {
         this.#length += take;
         from += take;
       }
+      release(chunk);
     }
   }
 

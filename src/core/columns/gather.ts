@@ -18,6 +18,13 @@ export function gather(columns: Columns, rowIndexes: RowIndexes, from = 0, to = 
   };
 }
 
+/** Row numbers `0 .. rows`. */
+export function allRows(rows: number): Uint32Array {
+  const out = new Uint32Array(rows);
+  for (let row = 0; row < rows; row++) out[row] = row;
+  return out;
+}
+
 /** One column of `gather`. */
 export function gatherColumn(column: Column, rows: RowIndexes): Column {
   const validity = column.validity === null ? null : withNulls(gatherBytes(column.validity, rows));
@@ -119,7 +126,10 @@ function withUsedEntries(codes: Int32Array, dictionary: ByteStrings): { codes: I
   for (let i = 0; i < codes.length; i++) if (codes[i] >= 0) newCodes[codes[i]] = 1;
   let used = 0;
   for (let code = 0; code < entries; code++) used += newCodes[code];
-  if (used === entries) return { codes, dictionary };
+  if (used === entries) {
+    const { bytes, offsets } = dictionary;
+    return { codes, dictionary: { bytes: bytes.slice(), offsets: offsets.slice() } };
+  }
   const kept = new Int32Array(used);
   let next = 0;
   for (let code = 0; code < entries; code++) {

@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { invalid } from '../base/errors.ts';
+import { release } from '../base/release.ts';
 import type { Columns } from '../columns/columns.ts';
 import { compareRows } from '../columns/compare-rows.ts';
 import { concat } from '../columns/concat.ts';
@@ -7,6 +8,7 @@ import { winnersOf } from '../columns/dedup.ts';
 import { gather, slice } from '../columns/gather.ts';
 import { sortByWords, sortKeysOf } from '../columns/order.ts';
 import { type SortKey, wordsOf } from '../columns/order-words.ts';
+import { releaseColumns } from '../columns/release.ts';
 import type { Schema, SortOrder } from '../iceberg/types.ts';
 
 /** What rows are merged by. */
@@ -69,7 +71,7 @@ export class Merger {
     return this.#inputs.flatMap((input, i) => (!input.isOver && rowsLeft(input) < rowsMin ? [i] : []));
   }
 
-  /** The next rows of an input; `isLast`: there are none behind them. */
+  /** The next rows of an input, whose memory is given back when they are merged; `isLast`: there are none behind them. */
   feed(input: number, rows: Columns, isLast: boolean): void {
     const { windows, isOver } = this.#inputs[input];
     assert(!isOver, 'an input is fed when it is wanting');
@@ -91,7 +93,7 @@ export class Merger {
     const { schema, order, dedup } = this.#by;
     assert(this.wanting().length === 0, 'all inputs are fed');
     const bound = this.#bound();
-    const { parts, inputs } = this.#parts(bound);
+    const { parts, inputs, usedUp } = this.#parts(bound);
     const rows = concat(parts, schema);
     const words = wordsOf(rows.rows, sortKeysOf(rows, order));
     let sorted = sortByWords(rows.rows, words);
@@ -102,6 +104,10 @@ export class Merger {
       if (!this.#isUsedUp && sorted.length > 0) sorted = this.#hold(rows, sorted, parts, inputs);
     }
     const taken = gather(rows, sorted);
+    // One part alone is not copied: its memory is that of the window, which may still have rows.
+    if (parts.length > 1) releaseColumns(rows);
+    for (const { values } of words) release(values);
+    for (const window of usedUp) releaseColumns(window.rows);
     this.#checkOrder(taken);
     return taken;
   }
@@ -118,8 +124,9 @@ export class Merger {
   }
 
   /** Takes rows up to the bound off all windows, in order of the inputs; with the row that was held back at its place. */
-  #parts(bound: Window | null): { parts: Columns[]; inputs: number[] } {
+  #parts(bound: Window | null): { parts: Columns[]; inputs: number[]; usedUp: Window[] } {
     const parts: Columns[] = [];
+    const usedUp: Window[] = [];
     const inputs: number[] = [];
     this.#inputs.forEach((input, i) => {
       if (this.#held?.input === i) {
@@ -135,10 +142,11 @@ export class Merger {
           inputs.push(i);
         }
         window.at = to;
+        if (to === window.rows.rows) usedUp.push(window);
       }
       input.windows = input.windows.filter(({ rows, at }) => at < rows.rows);
     });
-    return { parts, inputs };
+    return { parts, inputs, usedUp };
   }
 
   /** Keeps the last row back; returns the others. */

@@ -1,5 +1,6 @@
 import type { Compress } from '../base/codecs.ts';
 import { ENCODING_CHOICE_ROWS } from '../base/limits.ts';
+import { release } from '../base/release.ts';
 import type { Column } from '../columns/columns.ts';
 import type { Value } from '../iceberg/types.ts';
 import { type Choice, chooseEncoding, type Encodings } from './choose.ts';
@@ -139,6 +140,8 @@ export class ChunkWriter {
     header({ uncompressed: this.#page.length, compressed: compressed.length });
     const headerLength = sink.length - start;
     sink.append(compressed);
+    // A compressor may give back what it got.
+    if (compressed.buffer !== this.#page.bytes.buffer) release(compressed);
     return headerLength + this.#page.length;
   }
 

@@ -1,5 +1,6 @@
 import type { Decompress } from '../base/codecs.ts';
 import { BATCH_COLUMN_BYTES_MAX, PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
+import { release } from '../base/release.ts';
 import type { ByteStrings, Column } from '../columns/columns.ts';
 import {
   broken,
@@ -115,6 +116,7 @@ function readFixed(reader: ChunkReader): Column {
       }
     } else throw unsupported(`encoding ${encoding} of column ${column.name}`);
     if (count < page.rows && validity !== null) spread(bytes, words, width, validity, at, page.rows, count);
+    release(cursor.bytes);
     valid += count;
   }
   const nulls = valid === rows ? null : validity;
@@ -154,7 +156,11 @@ function widthOf(column: FileColumn): number {
 function readFixedDictionary(reader: ChunkReader, width: number): Uint8Array {
   const { cursor, count } = openDictionary(reader);
   if (cursor.end - cursor.at !== count * width) throw broken(`dictionary of ${count} values has ${cursor.end} bytes`);
-  return cursor.bytes.slice(cursor.at, cursor.end);
+  // Not by `slice`: what the decompressor gives is a Buffer, whose slices are views.
+  const values = new Uint8Array(cursor.end - cursor.at);
+  values.set(cursor.bytes.subarray(cursor.at, cursor.end));
+  release(cursor.bytes);
+  return values;
 }
 
 function gather(
@@ -249,6 +255,7 @@ function readStrings(reader: ChunkReader): Column {
     if (codes !== null && dictionary !== null && isDictionary(page.encoding)) {
       readIndices(cursor, codes, at, count, dictionary.offsets.length - 1);
       if (count < page.rows && validity !== null) spreadCodes(codes, validity, at, page.rows, count);
+      release(cursor.bytes);
       parts.push({ at, rows: page.rows, count, cursor: null });
     } else if (page.encoding === PLAIN) {
       parts.push({ at, rows: page.rows, count, cursor });
@@ -258,7 +265,9 @@ function readStrings(reader: ChunkReader): Column {
   if (codes !== null && dictionary !== null && parts.every((part) => part.cursor === null)) {
     return { kind: 'dictionary', codes, dictionary, validity: nulls };
   }
-  return { kind: 'bytes', values: joinStrings(parts, rows, nulls, codes, dictionary), validity: nulls };
+  const values = joinStrings(parts, rows, nulls, codes, dictionary);
+  for (const { cursor } of parts) if (cursor !== null) release(cursor.bytes);
+  return { kind: 'bytes', values, validity: nulls };
 }
 
 function spreadCodes(codes: Int32Array, validity: Uint8Array, at: number, rows: number, count: number): void {
@@ -273,6 +282,7 @@ function readStringDictionary(reader: ChunkReader): ByteStrings {
   const offsets = new Int32Array(count + 1);
   const bytes = new Uint8Array(cursor.end - cursor.at - 4 * count);
   copyStrings(cursor, count, bytes, 0, offsets, 0, null);
+  release(cursor.bytes);
   return { bytes, offsets };
 }
 

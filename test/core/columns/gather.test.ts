@@ -31,6 +31,15 @@ describe('gather', () => {
     expect(column.kind === 'dictionary' && countOf(column.dictionary)).toBe(2);
   });
 
+  test('gather: the result shares no memory, not even a dictionary whose entries are all in use', () => {
+    const columns = columnsOf(schemaOf([['s', 'string']]), [['a'], ['b']]);
+    const [source, column] = [columns.columns[0], gather(columns, Int32Array.of(0, 1)).columns[0]];
+    if (source.kind !== 'dictionary' || column.kind !== 'dictionary') throw new Error('not a dictionary');
+    expect(column.dictionary).toEqual(source.dictionary);
+    expect(column.dictionary.bytes.buffer).not.toBe(source.dictionary.bytes.buffer);
+    expect(column.dictionary.offsets.buffer).not.toBe(source.dictionary.offsets.buffer);
+  });
+
   test('gather: rows without nulls have no validity, even from a column that has some', () => {
     const columns = columnsOf(schemaOf([['a', 'int']]), [[1], [null], [3]]);
     expect(gather(columns, Int32Array.of(2, 0)).columns[0].validity).toBe(null);
