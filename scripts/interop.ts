@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PLAN_VARIABLE, type SlowPlan } from '../test/e2e/support/slow-bucket.ts';
+import { startSteppedLake } from '../test/interop/stepped-lake.ts';
 import { startDev, stopOnSignal } from './dev.ts';
 import { isMain } from './is-main.ts';
 
@@ -93,12 +94,20 @@ async function main(): Promise<number> {
     entrypoint: ENTRYPOINT,
     vars: { [PLAN_VARIABLE]: JSON.stringify(PLAN) },
   });
+  const stepped = await startSteppedLake();
   const tests = pytest(
-    { SLUICE_URL: dev.url, SLUICE_S3: dev.s3, SLUICE_WAREHOUSE: dev.warehouse },
+    {
+      SLUICE_URL: dev.url,
+      SLUICE_S3: dev.s3,
+      SLUICE_WAREHOUSE: dev.warehouse,
+      SLUICE_STEPPED_URL: stepped.url,
+      SLUICE_STEPPED_S3: stepped.s3,
+    },
     process.argv.slice(2),
   );
   const stop = async (): Promise<void> => {
     tests.kill();
+    await stepped.stop();
     await dev.stop();
     rmSync(persist, { recursive: true, force: true });
   };

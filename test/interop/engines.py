@@ -59,12 +59,12 @@ def pointed(name: str, seconds: float = 30) -> None:
         time.sleep(0.2)
 
 
-def lake(**options: str) -> timelake.Lake:
+def lake(warehouse: str = WAREHOUSE, s3: str = S3, **options: str) -> timelake.Lake:
     """The warehouse through the Timelake engine. A new one each time has nothing cached."""
     return timelake.Lake(
-        WAREHOUSE,
+        warehouse,
         storage_options={
-            "aws_endpoint": S3,
+            "aws_endpoint": s3,
             "aws_allow_http": "true",
             "aws_access_key_id": "dev",
             "aws_secret_access_key": "dev",
@@ -101,12 +101,12 @@ def _extension(name: str) -> str:
     return str(folder / f"{name}.duckdb_extension")
 
 
-def duck() -> duckdb.DuckDBPyConnection:
+def duck(s3: str = S3) -> duckdb.DuckDBPyConnection:
     """A connection that finds the gateway; times come in UTC."""
     connection = duckdb.connect()
     for name in ("httpfs", "avro", "iceberg"):
         connection.execute(f"LOAD '{_extension(name)}'")
-    endpoint = S3.removeprefix("http://")
+    endpoint = s3.removeprefix("http://")
     connection.execute(
         f"CREATE SECRET (TYPE s3, ENDPOINT '{endpoint}', URL_STYLE 'path', USE_SSL false,"
         " KEY_ID 'dev', SECRET 'dev', REGION 'auto')"
