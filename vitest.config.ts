@@ -32,7 +32,15 @@ export default defineConfig({
         test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 240_000, hookTimeout: 60_000 },
       },
       {
-        test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 },
+        // Files share workers and, most of them, a running service: starting either takes longer than most files.
+        test: {
+          name: 'e2e',
+          isolate: false,
+          globalSetup: 'test/e2e/support/shared-services.ts',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
     ],
   },

@@ -1,15 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileListView } from '../../src/object/files-list-view.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { type Answered, ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /** The administrators' requests, each on the production bundle; the table is valid after every one. */
 const PATH = '/v1/tables/admin/t';
 const PREFIX = `${WAREHOUSE}/admin/t`;
 
-let service: RunningService;
+const service = sharedService();
 const ids: string[] = [];
 
 type StatusBody = {
@@ -43,7 +44,6 @@ async function values(): Promise<unknown[]> {
 }
 
 beforeAll(async () => {
-  service = await startService();
   const created = await ask(service.send, 'PUT', PATH, {
     headers: JSON_TYPE,
     body: JSON.stringify({
@@ -62,8 +62,6 @@ beforeAll(async () => {
   expect(created.status).toBe(201);
   for (let v = 1; v <= 3; v++) await append(v, v);
 });
-
-afterAll(() => service?.stop());
 
 describe('properties and schema', () => {
   test('properties: read, changed, refused', async () => {

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, expectProblem, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
-let service: RunningService;
+const service = sharedService();
 let made = 0;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service.stop());
 
 /** A table of its own, and a way to send epochs to it. */
 async function newTable() {

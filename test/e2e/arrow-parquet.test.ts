@@ -12,25 +12,20 @@ import {
   Vector,
   vectorFromArray,
 } from 'apache-arrow';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { duckdbRows } from '../oracle/duckdb.ts';
 import { loadFixture } from '../oracle/fixtures/load.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, NO_EVAL_ENTRY, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /**
  * Arrow and Parquet bodies through the production bundle, in an isolate that is shown to refuse generated code: the usual
  * ways to read Arrow in JavaScript compile functions from text.
  */
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService({ entry: 'test/e2e/support/no-eval-worker.ts' });
-});
-
-afterAll(() => service?.stop());
+const service = sharedService(NO_EVAL_ENTRY);
 
 const STREAM = { 'content-type': 'application/vnd.apache.arrow.stream' };
 const FILE = { 'content-type': 'application/vnd.apache.arrow.file' };

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openDuckdb } from '../oracle/duckdb.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, JSON_TYPE } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, until, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, until, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /** Compaction by itself and on request, on the production bundle and the local bucket. */
 const OPTIONS = { bucketName: BUCKET_NAME };
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
+const service = sharedService();
 
 const DEVICES = ['a', 'ab', 'b', '\uffff', '😀', null];
 

@@ -1,21 +1,16 @@
 import { gzipSync } from 'node:zlib';
 import { Float64, Int64, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { duckdbRows } from '../oracle/duckdb.ts';
 import { loadFixture } from '../oracle/fixtures/load.ts';
 import { type Row, rows, sameRows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /** Columns that come with rows, through the production bundle, in every format; read back by readers that are not ours. */
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service?.stop());
+const service = sharedService();
 
 const CSV = { 'content-type': 'text/csv' };
 const STREAM = { 'content-type': 'application/vnd.apache.arrow.stream' };

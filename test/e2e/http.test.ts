@@ -1,23 +1,18 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ReceiptView, StatusView, TableView } from '../../src/object/views.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import type { AcceptedBody, FlushedBody } from './support/client.ts';
 import { type Answered, ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, until, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, until, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /**
  * The README's HTTP section, request by request, on the production bundle. Bad input, many tables
  * at once, and who may ask for what have files of their own.
  */
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service?.stop());
-
+const service = sharedService();
 type Described = TableView & { status: StatusView };
 
 const READINGS = {

@@ -1,23 +1,18 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readAvro } from '../oracle/avro.ts';
 import { readFooter } from '../oracle/parquet.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, NO_EVAL_ENTRY, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /**
  * The tests of this folder prove that the bundle generates no code only because the runtime they run in refuses it. Here
  * the premise is proven in the very isolate that then does each kind of work that libraries like to compile for.
  */
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService({ entry: 'test/e2e/support/no-eval-worker.ts' });
-});
-
-afterAll(() => service?.stop());
+const service = sharedService(NO_EVAL_ENTRY);
 
 async function expectCodeGenerationRefused(): Promise<void> {
   for (const path of ['/probe/function', '/probe/eval', '/probe/constructor']) {

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { JsonSchema } from '../../src/http/openapi/json-schema.ts';
 import { answerFaults } from '../http/openapi/validate.ts';
 import { type Asked, ask, JSON_TYPE, NDJSON } from './support/http.ts';
-import { type RunningService, startService } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 
 /** Answers of the running service, held against the description that it serves of itself. */
-let service: RunningService;
+const service = sharedService();
 let document: JsonSchema;
 const met = new Set<string>();
 
 beforeAll(async () => {
-  service = await startService();
   document = (await ask<JsonSchema>(service.send, 'GET', '/openapi.json')).body;
 });
-
-afterAll(() => service?.stop());
 
 const TABLE = '/v1/tables/{namespace}/{table}';
 

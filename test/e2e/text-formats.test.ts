@@ -1,24 +1,19 @@
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sensorBody } from '../../bench/append-rows.ts';
 import { duckdbRows } from '../oracle/duckdb.ts';
 import { type Row, rows, sameRows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 import { type Case, FLAT, NESTED } from './support/type-cases.ts';
 
 /**
  * CSV, line protocol and compressed bodies through the production bundle: what they can say is in the table as if it had
  * been sent as JSON.
  */
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service?.stop());
+const service = sharedService();
 
 const CSV = { 'content-type': 'text/csv' };
 const TSV = { 'content-type': 'text/tab-separated-values; charset=utf-8' };

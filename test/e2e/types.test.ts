@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseJson } from '../../src/core/base/int64-json.ts';
 import type { Type } from '../../src/core/iceberg/types.ts';
 import { duckdbRows } from '../oracle/duckdb.ts';
 import { type Row, rows, sameRows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, JSON_TYPE, NDJSON } from './support/http.ts';
-import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
+import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
+import { sharedService } from './support/shared.ts';
 import { type Case, FLAT, LONG_MAX, NESTED, TIMES } from './support/type-cases.ts';
 
 /**
  * Every type, the whole way: JSON text in over HTTP, data files out, read by two readers that nobody here wrote.
  */
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterAll(() => service?.stop());
+const service = sharedService();
 
 interface Column {
   name: string;

@@ -16,6 +16,9 @@ const ROOT = new URL('../../../', import.meta.url).pathname;
 /** The service as it is, and beside it its bucket for callers that know a secret. */
 export const ENTRY = 'scripts/dev-worker.ts';
 
+/** The same, which tries at each request to make code out of text. */
+export const NO_EVAL_ENTRY = 'test/e2e/support/no-eval-worker.ts';
+
 /** Bucket of `wrangler.toml`, as locations name it, and where its tables are. */
 export const BUCKET_NAME = 'sluice-lake';
 export const WAREHOUSE = 'warehouse';
@@ -35,9 +38,7 @@ export interface WorkerOptions {
   config?: (toml: string) => string;
 }
 
-export interface RunningService {
-  /** Everything else the harness can do: `getWorker(name).scheduled()`, `getLogs()`, eviction. */
-  server: TestHarness;
+export interface ReachedService {
   /** The bucket, for the oracles. */
   bucket: Bucket;
   /** The bucket, to write to. */
@@ -46,6 +47,13 @@ export interface RunningService {
   send: Send;
   /** A table's address at a Worker. Nothing is sent yet. */
   table(namespace: string, table: string, worker?: string): TableClient;
+}
+
+export interface RunningService extends ReachedService {
+  /** Everything else the harness can do: `getWorker(name).scheduled()`, `getLogs()`, eviction. */
+  server: TestHarness;
+  /** Address of the first Worker. */
+  url: URL;
   stop(): Promise<void>;
 }
 
@@ -66,8 +74,9 @@ export async function startService(...workers: WorkerOptions[]): Promise<Running
     await server.close();
     rmSync(folder, { recursive: true, force: true });
   };
+  let url: URL;
   try {
-    await server.listen();
+    ({ url } = await server.listen());
   } catch (error) {
     await stop();
     throw error;
@@ -76,18 +85,24 @@ export async function startService(...workers: WorkerOptions[]): Promise<Running
     (worker?: string): Send =>
     async (path, init) =>
       (await server.getWorker(worker).fetch(path, init as never)) as unknown as Response;
-  const rawBucket = remoteBucket(
-    ((_url: string, init: RequestInit) => sendTo()('/', init)) as typeof fetch,
-    '/',
-    VARS[SECRET_VARIABLE] ?? '',
-  );
   return {
+    ...reached(sendTo()),
     server,
-    rawBucket,
-    bucket: oracleBucket(rawBucket),
-    send: sendTo(),
+    url,
     table: (namespace, table, worker) => new TableClient(sendTo(worker), namespace, table),
     stop,
+  };
+}
+
+/** A service that runs somewhere, as its requests see it. */
+export function reached(send: Send): ReachedService {
+  const secret = VARS[SECRET_VARIABLE] ?? '';
+  const rawBucket = remoteBucket(((_url: string, init: RequestInit) => send('/', init)) as typeof fetch, '/', secret);
+  return {
+    rawBucket,
+    bucket: oracleBucket(rawBucket),
+    send,
+    table: (namespace, table) => new TableClient(send, namespace, table),
   };
 }
 
