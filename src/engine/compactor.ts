@@ -289,6 +289,8 @@ export class Compactor implements Chore {
             keys.push(key);
             ledger.doom([key], clock.now() + ERASE_GRACE_MS);
           },
+          begins: (key, uploadId) => ledger.uploadBegan({ key, uploadId, begunMs: clock.now() }),
+          ends: (uploadId) => ledger.uploadEnded(uploadId),
         },
       );
       if (merged.outputs.length === 0) throw corrupt('parquet-corrupt', 'files to be merged have no rows');

@@ -1,11 +1,26 @@
-import { ERASE_KEYS_MAX, METADATA_AGE_MIN_MS, METADATA_BELOW_HINT_MIN } from '../core/base/limits.ts';
+import {
+  ERASE_GRACE_MS,
+  ERASE_KEYS_MAX,
+  ERASE_UPLOADS_MAX,
+  METADATA_AGE_MIN_MS,
+  METADATA_BELOW_HINT_MIN,
+} from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { LogEvent } from './commit-log.ts';
-import { retryWaitMs } from './failures.ts';
+import { Tries } from './failures.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
-import type { Chore, Ledger } from './ports.ts';
+import type { Chore, ChoreState, Ledger } from './ports.ts';
 import { Reach } from './reach.ts';
 import { persevere } from './uploader.ts';
+
+/** What one run deleted. */
+export interface Erased {
+  keys: number;
+  /** Keys that the table refers to after all, or may: they left the queue and stay. */
+  kept: number;
+  /** Uploads in parts that were given up. */
+  uploads: number;
+}
 
 export interface EraserPorts extends TablePorts {
   ledger: Ledger;
@@ -22,8 +37,7 @@ export class Eraser implements Chore {
   readonly #ports: EraserPorts;
   readonly #table: OpenTable;
   readonly #reach: Reach;
-  #failures = 0;
-  #retryMs = 0;
+  readonly #tries = new Tries();
 
   constructor(ports: EraserPorts, table: OpenTable) {
     this.#ports = ports;
@@ -32,24 +46,38 @@ export class Eraser implements Chore {
   }
 
   dueMs(): number | null {
-    const { dueMs } = this.#ports.ledger.state().doomed;
-    return dueMs === null ? null : Math.max(dueMs, this.#retryMs);
+    const { doomed, uploads } = this.#ports.ledger.state();
+    const dues = [doomed.dueMs, uploads.oldestMs === null ? null : uploads.oldestMs + ERASE_GRACE_MS];
+    const known = dues.filter((dueMs) => dueMs !== null);
+    return known.length === 0 ? null : Math.max(Math.min(...known), this.#tries.notBeforeMs);
+  }
+
+  get state(): ChoreState {
+    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
   }
 
   /** One deletion of at most `ERASE_KEYS_MAX` keys. What fails stays queued. */
   async run(): Promise<void> {
     const { clock, log } = this.#ports;
     try {
-      const erased = await this.#eraseDue();
-      this.#failures = 0;
-      this.#retryMs = 0;
+      const erased = await this.erase();
       log({ event: 'erased', table: this.#table.place.location, ...erased });
     } catch (error) {
-      this.#failures++;
-      this.#retryMs = clock.now() + retryWaitMs(this.#failures);
-      const message = error instanceof Error ? error.message : String(error);
-      log({ event: 'erase-failed', table: this.#table.place.location, message, failures: this.#failures });
+      const told = this.#tries.failed(error, clock.now());
+      log({ event: 'erase-failed', table: this.#table.place.location, ...told });
     }
+  }
+
+  /**
+   * Deletes the files that are due, at most `ERASE_KEYS_MAX`, and gives up uploads that were left.
+   *
+   * @throws StoreError; corrupt when a retained snapshot lacks its files: then nothing is known to be unreachable
+   */
+  async erase(): Promise<Erased> {
+    const uploads = await this.#endUploads();
+    const { keys, kept } = await this.#eraseDue();
+    this.#tries.succeeded(0);
+    return { keys, kept, uploads };
   }
 
   /**
@@ -76,6 +104,17 @@ export class Eraser implements Chore {
     const old = (young === -1 ? below : below.slice(0, young)).slice(0, ERASE_KEYS_MAX);
     if (old.length > 0) await store.delete(old.map(({ key }) => key));
     return old.length;
+  }
+
+  /** Uploads in parts that an incarnation before this one has left, or could not end itself. */
+  async #endUploads(): Promise<number> {
+    const { clock, ledger, store } = this.#ports;
+    const left = ledger.openUploads(clock.now() - ERASE_GRACE_MS, ERASE_UPLOADS_MAX);
+    for (const { key, uploadId } of left) {
+      await store.abortUpload(key, uploadId);
+      ledger.uploadEnded(uploadId);
+    }
+    return left.length;
   }
 
   async #eraseDue(): Promise<{ keys: number; kept: number }> {

@@ -42,6 +42,9 @@ export interface OutputPlan {
   targetBytes: number;
   /** Told the key of each object before it is created. */
   creates(key: string): void;
+  /** Told of each upload in parts once it is begun, and once it has ended. */
+  begins(key: string, uploadId: string): void;
+  ends(uploadId: string): void;
 }
 
 /**
@@ -152,7 +155,7 @@ export class OutputFiles {
     const key = `${place.prefix}/${path}`;
     this.#plan.creates(key);
     const writer = new ParquetWriter(schema, this.#options, this.#ports.compress);
-    return { writer, upload: new PartUpload(this.#ports, key), path };
+    return { writer, upload: new PartUpload(this.#ports, this.#plan, key), path };
   }
 
   async #close(): Promise<void> {
@@ -170,14 +173,16 @@ export class OutputFiles {
 /** One object whose bytes come piece by piece: created at once while it is smaller than a part, in parts of one size else. */
 class PartUpload {
   readonly #ports: OutputPorts;
+  readonly #plan: Pick<OutputPlan, 'begins' | 'ends'>;
   readonly #key: string;
   readonly #part = new Uint8Array(PART_BYTES_MIN);
   #length = 0;
   #parts = 0;
   #multipart: Multipart | null = null;
 
-  constructor(ports: OutputPorts, key: string) {
+  constructor(ports: OutputPorts, plan: Pick<OutputPlan, 'begins' | 'ends'>, key: string) {
     this.#ports = ports;
+    this.#plan = plan;
     this.#key = key;
   }
 
@@ -203,19 +208,30 @@ class PartUpload {
     }
     await this.#send(rest);
     await this.#multipart.complete();
+    this.#plan.ends(this.#multipart.uploadId);
   }
 
-  /** The store forgets uploads that nobody ended, after days; what can be ended now is. */
+  /** What cannot be ended now is ended by the eraser, and at last by the store itself. */
   async abort(): Promise<void> {
-    await this.#multipart?.abort().catch(() => undefined);
+    const upload = this.#multipart;
+    if (upload === null) return;
+    try {
+      await upload.abort();
+      this.#plan.ends(upload.uploadId);
+    } catch {
+      // It stays noted.
+    }
   }
 
   async #send(bytes: Uint8Array): Promise<void> {
     const { store } = this.#ports;
-    this.#multipart ??= await persevere(this.#ports, () => store.multipart(this.#key));
-    const { part } = { part: this.#multipart };
+    const upload = this.#multipart ?? (await persevere(this.#ports, () => store.multipart(this.#key)));
+    if (this.#multipart === null) {
+      this.#multipart = upload;
+      this.#plan.begins(this.#key, upload.uploadId);
+    }
     const number = ++this.#parts;
-    await persevere(this.#ports, () => part.part(number, bytes));
+    await persevere(this.#ports, () => upload.part(number, bytes));
     this.#length = 0;
   }
 }

@@ -80,8 +80,21 @@ export interface LedgerState {
   buffer: BufferState;
   intent: OpenIntent | null;
   doomed: DoomedState;
+  /** Uploads in parts that were begun and not ended, and when the first of them was begun. */
+  uploads: { open: number; oldestMs: number | null };
+  /** When upkeep that follows from the table's metadata is due, as it was known last; null: nothing is. */
+  choresDueMs: number | null;
+  /** When a sweep of orphans ended last; null: never. */
+  sweptMs: number | null;
   lastCommit: CommitRecord | null;
   lastError: ErrorRecord | null;
+}
+
+/** An upload in parts, as the store can be asked to give it up. */
+export interface OpenUpload {
+  uploadId: string;
+  key: string;
+  begunMs: number;
 }
 
 /** Keys queued for deletion. */
@@ -224,6 +237,14 @@ export interface Ledger {
   doomed(nowMs: number, most: number): string[];
   /** Takes keys out of the queue: they are deleted, or the table refers to them. */
   erased(keys: readonly string[]): void;
+  /** Remembers an upload in parts until it is ended, so that another incarnation can give it up. */
+  uploadBegan(upload: OpenUpload): void;
+  uploadEnded(uploadId: string): void;
+  /** Uploads that were begun at `beforeMs` or earlier, oldest first, at most `most`. */
+  openUploads(beforeMs: number, most: number): OpenUpload[];
+  /** Keeps when upkeep is due, for an incarnation that has not loaded the table. */
+  keepDue(dueMs: number | null): void;
+  swept(atMs: number): void;
   /** Forgets receipts and batch ids older than the given time, at most `most` rows; returns how many. */
   prune(beforeMs: number, most: number): number;
 }
@@ -239,6 +260,8 @@ export interface ChoreState {
 
 /** Further work of the table's object. `run` does a bounded part of it and never throws. */
 export interface Chore {
+  /** Its due time follows from the table's metadata: the ledger keeps it for when the table is not loaded. */
+  readonly isOfTable?: boolean;
   dueMs(): number | null;
   run(): Promise<void>;
 }

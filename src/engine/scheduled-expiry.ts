@@ -19,6 +19,7 @@ export interface ExpiryPorts {
  * known: nothing is kept beside it, and a table of which nothing is to expire sets no alarm.
  */
 export class ScheduledExpiry implements Chore {
+  readonly isOfTable = true;
   readonly #ports: ExpiryPorts;
   readonly #table: OpenTable;
   readonly #expirer: Expirer;

@@ -29,6 +29,7 @@ interface Looked {
  * table of which nothing will ever go sets no alarm.
  */
 export class ScheduledRetention implements Chore {
+  readonly isOfTable = true;
   readonly #ports: RetentionPorts;
   readonly #table: OpenTable;
   readonly #retention: Retention;

@@ -15,6 +15,7 @@ import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
+import { isDueToKeep } from '../core/maintain/kept-due.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { type Accepted, Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
@@ -65,6 +66,8 @@ export class TableWriter {
   #retryLoadMs = 0;
   #forced = false;
   #lastRunError: ErrorRecord | null = null;
+  /** The table was looked for in this incarnation: what is due follows from what was found. */
+  #isLooked = false;
 
   constructor(ports: WriterPorts, table: OpenTable) {
     this.#ports = ports;
@@ -223,6 +226,7 @@ export class TableWriter {
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
     const isMoving = this.#running !== null || this.#pointer.isMoving;
     if (this.#pointer.isBehind && !isMoving) due.push(0);
+    if (!this.#isLooked && state.choresDueMs !== null) due.push(state.choresDueMs);
     for (const chore of this.#chores) {
       const choreMs = chore.dueMs();
       if (choreMs !== null) due.push(choreMs);
@@ -294,6 +298,7 @@ export class TableWriter {
   async #compare(): Promise<void> {
     const { ledger, marks } = this.#ports;
     const base = await this.#table.load();
+    this.#isLooked = true;
     this.#pointer.loaded();
     if (base === null) return;
     // Read after the load: batches are taken and settled while it is on its way.
@@ -402,6 +407,7 @@ export class TableWriter {
         if (choreMs !== null && choreMs <= clock.now()) await chore.run();
       }
       this.#pointer.move(); // to what a chore made
+      this.#keepDue();
       this.#forgetting.run();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
@@ -412,6 +418,15 @@ export class TableWriter {
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
       this.#log('run-failed', record);
     }
+  }
+
+  /** What the table's metadata makes due is told to the ledger, for an incarnation that has not loaded it. */
+  #keepDue(): void {
+    const { clock, ledger } = this.#ports;
+    const dues = this.#chores.filter(({ isOfTable }) => isOfTable).map((chore) => chore.dueMs());
+    const known = dues.filter((dueMs) => dueMs !== null);
+    const dueMs = known.length === 0 ? null : Math.min(...known);
+    if (isDueToKeep(ledger.state().choresDueMs, dueMs, clock.now())) ledger.keepDue(dueMs);
   }
 
   /** Opens an intent for the oldest batches. False when there is nothing to flush. */

@@ -15,15 +15,17 @@ import type {
   Ledger,
   LedgerState,
   OpenIntent,
+  OpenUpload,
   Settlement,
 } from '../engine/ports.ts';
 import { LedgerApps } from './ledger-apps.ts';
 import { LedgerDoomed } from './ledger-doomed.ts';
 import { LedgerFrames } from './ledger-frames.ts';
+import { LedgerUploads } from './ledger-uploads.ts';
 
 /**
  * The ledger on the object's SQLite. Every statement of the service is in this file, in `ledger-frames.ts`, in
- * `ledger-apps.ts`, in `ledger-doomed.ts` and in `migrations/`.
+ * `ledger-apps.ts`, in `ledger-doomed.ts`, in `ledger-uploads.ts` and in `migrations/`.
  *
  * Headers and the few fields of state are mirrored in memory, since an object has its database to itself. Memory is
  * changed only after the transaction went through; what a crash takes, it takes from both.
@@ -34,6 +36,7 @@ export class SqlLedger implements Ledger {
   readonly #frames: LedgerFrames;
   readonly #apps: LedgerApps;
   readonly #doomed: LedgerDoomed;
+  readonly #uploads: LedgerUploads;
   #row: StateRow;
   #intent: OpenIntent | null;
 
@@ -50,6 +53,7 @@ export class SqlLedger implements Ledger {
     this.#frames = new LedgerFrames(storage.sql);
     this.#apps = new LedgerApps(storage.sql);
     this.#doomed = new LedgerDoomed(storage.sql);
+    this.#uploads = new LedgerUploads(storage.sql);
     this.#intent = this.#readIntent();
   }
 
@@ -64,6 +68,9 @@ export class SqlLedger implements Ledger {
       buffer: this.#frames.buffer,
       intent: this.#intent,
       doomed: this.#doomed.state,
+      uploads: this.#uploads.state,
+      choresDueMs: row.chores_due_ms,
+      sweptMs: row.swept_ms,
       lastCommit: row.last_commit === null ? null : (JSON.parse(row.last_commit) as CommitRecord),
       lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as ErrorRecord),
     };
@@ -267,6 +274,29 @@ export class SqlLedger implements Ledger {
     this.#transaction(() => this.#doomed.remove(keys));
   }
 
+  uploadBegan(upload: OpenUpload): void {
+    this.#uploads.began(upload);
+  }
+
+  uploadEnded(uploadId: string): void {
+    this.#uploads.ended(uploadId);
+  }
+
+  openUploads(beforeMs: number, most: number): OpenUpload[] {
+    return this.#uploads.before(beforeMs, most);
+  }
+
+  keepDue(dueMs: number | null): void {
+    if (dueMs === this.#row.chores_due_ms) return;
+    this.#sql.exec('UPDATE ledger SET chores_due_ms = ?', dueMs);
+    this.#row.chores_due_ms = dueMs;
+  }
+
+  swept(atMs: number): void {
+    this.#sql.exec('UPDATE ledger SET swept_ms = ?', atMs);
+    this.#row.swept_ms = atMs;
+  }
+
   prune(beforeMs: number, most: number): number {
     return this.#storage.transactionSync(() => {
       const batches = this.#sql.exec(
@@ -449,6 +479,8 @@ type StateRow = {
   hinted_version: number;
   last_commit: string | null;
   last_error: string | null;
+  chores_due_ms: number | null;
+  swept_ms: number | null;
 };
 type IntentRow = { body: string; targets: string; failures: number; retry_ms: number };
 type ReceiptRow = { first_sequence: number; receipt: string };

@@ -37,6 +37,8 @@ export class MemoryStore implements Store {
   /** Keys in order, or null after a key came or went. */
   #sorted: string[] | null = null;
   #uploads = 0;
+  /** Ends an upload that is open, by its id. */
+  readonly #open = new Map<string, () => void>();
 
   constructor(options: MemoryOptions) {
     this.#options = { partBytesMin: PART_BYTES_MIN, pageKeys: 1000, ...options };
@@ -108,6 +110,11 @@ export class MemoryStore implements Store {
     const sizes = new PartSizes(this.#options.partBytesMin);
     const parts: Uint8Array[] = [];
     let open = true;
+    const end = (): void => {
+      open = false;
+      this.#open.delete(uploadId);
+    };
+    this.#open.set(uploadId, end);
     const demandOpen = (operation: string): void => {
       if (!open) throw new StoreError(operation, key, 'maybe', new Error(`upload is not open: ${uploadId}`));
     };
@@ -121,15 +128,22 @@ export class MemoryStore implements Store {
       complete: async () => {
         demandOpen('complete');
         assert(parts.length > 0, 'an upload has at least one part');
-        open = false;
+        end();
         const bytes = concat(parts);
         const etag = this.plant(key, bytes, `${digest(bytes)}-${parts.length}`);
         return { etag, size: bytes.length };
       },
-      abort: async () => {
-        open = false;
-      },
+      abort: async () => end(),
     };
+  }
+
+  async abortUpload(_key: string, uploadId: string): Promise<void> {
+    this.#open.get(uploadId)?.();
+  }
+
+  /** Uploads in parts that nobody has ended: what a real store keeps for days. */
+  get openUploads(): number {
+    return this.#open.size;
   }
 
   /** The object whole, at once: for checkers that must not disturb the order of events. */

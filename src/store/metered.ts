@@ -120,6 +120,10 @@ export class MeteredStore implements Store {
     return this.#countPages('listFolders', this.#inner.listFolders(prefix));
   }
 
+  abortUpload(key: string, uploadId: string): Promise<void> {
+    return this.#count('abort', 0, () => this.#inner.abortUpload(key, uploadId));
+  }
+
   async multipart(key: string): Promise<Multipart> {
     const upload = await this.#count('multipart', 0, () => this.#inner.multipart(key));
     return {

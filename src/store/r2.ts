@@ -123,6 +123,9 @@ export function r2Store(bucket: R2Bucket): Store {
       const upload = await change('multipart', key, () => bucket.createMultipartUpload(key));
       return multipartOf(upload);
     },
+
+    abortUpload: (key: string, uploadId: string): Promise<void> =>
+      abort(bucket.resumeMultipartUpload(key, uploadId), key),
   };
 }
 
@@ -143,15 +146,17 @@ function multipartOf(upload: R2MultipartUpload): Multipart {
       const object = await change('complete', key, () => upload.complete(parts));
       return { etag: object.etag, size: object.size };
     },
-    async abort() {
-      try {
-        await upload.abort();
-      } catch (cause) {
-        // Aborted or completed before: there is nothing left to abort.
-        if (codeOf(cause) !== NO_SUCH_UPLOAD) throw new StoreError('abort', key, appliedBy(cause), cause);
-      }
-    },
+    abort: () => abort(upload, key),
   };
+}
+
+async function abort(upload: R2MultipartUpload, key: string): Promise<void> {
+  try {
+    await upload.abort();
+  } catch (cause) {
+    // Aborted or completed before: there is nothing left to abort.
+    if (codeOf(cause) !== NO_SUCH_UPLOAD) throw new StoreError('abort', key, appliedBy(cause), cause);
+  }
 }
 
 /** The object, or null when the condition did not hold. */

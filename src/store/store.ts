@@ -26,6 +26,8 @@ export interface Store {
   listFolders(prefix: string): AsyncIterable<string>;
   /** Starts an upload in parts. All parts but the last have one size, at least `PART_BYTES_MIN`. */
   multipart(key: string): Promise<Multipart>;
+  /** Gives up an upload in parts that somebody began, perhaps long ago; one that has ended is fine. */
+  abortUpload(key: string, uploadId: string): Promise<void>;
 }
 
 export interface Stored {

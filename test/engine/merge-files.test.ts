@@ -82,6 +82,8 @@ test('merge files: row groups, windows, parts and target size; every row once, t
   }
   expect(inputs.map(({ file }) => file.splitOffsets?.length)).toEqual([2, 2, 2]);
   const created: string[] = [];
+  const begun: string[] = [];
+  const ended: string[] = [];
   const merged = await mergeFiles({ ...world, store: service.store, ...codecs }, inputs, {
     identity: newIdentity(world, metadata),
     metadata,
@@ -90,11 +92,15 @@ test('merge files: row groups, windows, parts and target size; every row once, t
     inputs: inputs.map(({ file }) => file.filePath),
     targetBytes: PART_BYTES_MIN + 100_000,
     creates: (key) => created.push(key),
+    begins: (_, uploadId) => begun.push(uploadId),
+    ends: (uploadId) => ended.push(uploadId),
   });
   expect(merged.duplicates).toBe(3 * ROWS - wanted.size);
   expect(merged.outputs.length).toBeGreaterThan(0);
   expect(created).toEqual(merged.outputs.map(({ filePath }) => PLACE.prefix + filePath.slice(PLACE.location.length)));
   expect(service.store.log.some(({ operation }) => operation === 'complete')).toBe(true);
+  expect(begun.length).toBeGreaterThan(0);
+  expect([ended, world.memory.openUploads]).toEqual([begun, 0]);
   const found: unknown[][] = [];
   for (const [i, file] of merged.outputs.entries()) {
     const stored = world.memory.peek(created[i]);

@@ -14,6 +14,7 @@ import type {
   Ledger,
   LedgerState,
   OpenIntent,
+  OpenUpload,
   RecentEpoch,
   Settlement,
 } from '../../src/engine/ports.ts';
@@ -40,6 +41,9 @@ interface Durable {
   parked: Held[];
   moved: [number, number][];
   doomed: { keys: string[]; notBeforeMs: number }[];
+  uploads: OpenUpload[];
+  choresDueMs: number | null;
+  sweptMs: number | null;
 }
 
 /** Called around each step that changes the ledger; throwing in `before` means that the step did not happen. */
@@ -69,6 +73,9 @@ export class SimLedger implements Ledger {
       parked: [],
       moved: [],
       doomed: [],
+      uploads: [],
+      choresDueMs: null,
+      sweptMs: null,
     };
   }
 
@@ -106,6 +113,9 @@ export class SimLedger implements Ledger {
         keys: it.doomed.reduce((sum, { keys }) => sum + keys.length, 0),
         dueMs: it.doomed.length === 0 ? null : Math.min(...it.doomed.map(({ notBeforeMs }) => notBeforeMs)),
       },
+      uploads: { open: it.uploads.length, oldestMs: it.uploads[0]?.begunMs ?? null },
+      choresDueMs: it.choresDueMs,
+      sweptMs: it.sweptMs,
       lastCommit: it.lastCommit,
       lastError: it.lastError,
     };
@@ -345,6 +355,36 @@ export class SimLedger implements Ledger {
         const rest = entry.keys.filter((key) => !gone.delete(key));
         return rest.length === 0 ? [] : [{ ...entry, keys: rest }];
       });
+    });
+  }
+
+  uploadBegan(upload: OpenUpload): void {
+    this.#step('uploadBegan', (it) => {
+      it.uploads = [...it.uploads.filter(({ uploadId }) => uploadId !== upload.uploadId), { ...upload }];
+      it.uploads.sort((a, b) => a.begunMs - b.begunMs);
+    });
+  }
+
+  uploadEnded(uploadId: string): void {
+    this.#step('uploadEnded', (it) => {
+      it.uploads = it.uploads.filter((upload) => upload.uploadId !== uploadId);
+    });
+  }
+
+  openUploads(beforeMs: number, most: number): OpenUpload[] {
+    return this.#durable.uploads.filter(({ begunMs }) => begunMs <= beforeMs).slice(0, most);
+  }
+
+  keepDue(dueMs: number | null): void {
+    if (dueMs === this.#durable.choresDueMs) return;
+    this.#step('keepDue', (it) => {
+      it.choresDueMs = dueMs;
+    });
+  }
+
+  swept(atMs: number): void {
+    this.#step('swept', (it) => {
+      it.sweptMs = atMs;
     });
   }
 

@@ -95,6 +95,10 @@ export class SimStore implements Store {
     };
   }
 
+  abortUpload(key: string, uploadId: string): Promise<void> {
+    return this.#call('abort', key, () => this.#memory.abortUpload(key, uploadId));
+  }
+
   async #call<T>(
     operation: SimOperation,
     key: string | readonly string[],

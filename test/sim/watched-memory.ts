@@ -68,6 +68,7 @@ export class WatchedMemory extends MemoryStore {
       list: (prefix: string, after?: string) => this.list(prefix, after),
       listFolders: (prefix: string) => this.listFolders(prefix),
       multipart: (key: string): Promise<Multipart> => acted(() => this.multipart(key)),
+      abortUpload: (key: string, uploadId: string): Promise<void> => acted(() => this.abortUpload(key, uploadId)),
     };
   }
 }

@@ -399,6 +399,36 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(host.open().doomed(500, 1000)).toEqual([]);
     });
 
+    it('uploads: begun ones wait for their end, oldest first, across incarnations', (host) => {
+      const ledger = host.open();
+      expect(ledger.state().uploads).toEqual({ open: 0, oldestMs: null });
+      const [a, b] = [
+        { uploadId: 'u-a', key: 'data/a', begunMs: 500 },
+        { uploadId: 'u-b', key: 'data/b', begunMs: 300 },
+      ];
+      ledger.uploadBegan(a);
+      ledger.uploadBegan(b);
+      expect(host.open().state().uploads).toEqual({ open: 2, oldestMs: 300 });
+      expect(host.open().openUploads(499, 10)).toEqual([b]);
+      expect(ledger.openUploads(500, 10)).toEqual([b, a]);
+      expect(ledger.openUploads(500, 1)).toEqual([b]);
+      ledger.uploadEnded('u-b');
+      ledger.uploadEnded('never-begun');
+      expect(host.open().openUploads(1000, 10)).toEqual([a]);
+      expect(ledger.state().uploads).toEqual({ open: 1, oldestMs: 500 });
+    });
+
+    it('keepDue, swept: when upkeep is due is known before the table is', (host) => {
+      const ledger = host.open();
+      expect(ledger.state()).toMatchObject({ choresDueMs: null, sweptMs: null });
+      ledger.keepDue(900);
+      ledger.swept(100);
+      expect(ledger.state()).toMatchObject({ choresDueMs: 900, sweptMs: 100 });
+      expect(host.open().state()).toMatchObject({ choresDueMs: 900, sweptMs: 100 });
+      ledger.keepDue(null);
+      expect(host.open().state().choresDueMs).toBeNull();
+    });
+
     it('gave: a number belongs to the identity that gave it, also after that was given up', (host) => {
       const ledger = host.open();
       const before = ledger.state().ledgerId;

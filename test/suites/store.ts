@@ -311,6 +311,21 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect(await store.head('m/aborted')).toBeNull();
     });
 
+    test('multipart: an upload is given up by its id alone, and one that has ended stays as it is', async () => {
+      const store = await makeStore();
+      const upload = await store.multipart('m/left');
+      await upload.part(1, new Uint8Array(10));
+      await store.abortUpload('m/left', upload.uploadId);
+      await store.abortUpload('m/left', upload.uploadId);
+      await expect(upload.complete()).rejects.toBeInstanceOf(StoreError);
+      expect(await store.head('m/left')).toBeNull();
+      const done = await store.multipart('m/done');
+      await done.part(1, new Uint8Array(10));
+      await done.complete();
+      await store.abortUpload('m/done', done.uploadId);
+      expect((await store.head('m/done'))?.size).toBe(10);
+    });
+
     test('multipart: completing twice is doubtful, and the object stays', async () => {
       const store = await makeStore();
       const upload = await store.multipart('m/twice');

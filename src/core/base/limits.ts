@@ -294,6 +294,9 @@ export const EXPIRY_INTERVAL_MIN_MS = 60_000;
 /** Between two drops of old partitions: a producer whose rows come late would else have each of its commits followed by one. */
 export const RETENTION_INTERVAL_MIN_MS = 60_000;
 
+/** A kept due time of upkeep may be so much too late: upkeep that late harms nobody, and each change of it is a billed write. */
+export const KEPT_DUE_SLACK_MS = 15 * 60_000;
+
 /** Wait after scheduled upkeep that failed: nobody waits for it, and appends go on without. */
 export const CHORE_RETRY = { baseMs: 60_000, capMs: 3_600_000 };
 
@@ -318,6 +321,9 @@ export const ERASE_GRACE_MS = 3_600_000;
 
 /** Keys of one deletion: the most one request of the store takes. */
 export const ERASE_KEYS_MAX = 1_000;
+
+/** Uploads in parts given up in one run: a slice of compaction leaves one at most. */
+export const ERASE_UPLOADS_MAX = 100;
 
 /** Superseded metadata files are left this long: far beyond `FENCE_MS`, and beyond any reader between hint and file. */
 export const METADATA_AGE_MIN_MS = 3_600_000;
