@@ -45,14 +45,32 @@ export class Reach {
     return [...keys];
   }
 
-  /** Those of the keys that the table state does not reach. Null as above. */
-  async unreached(keys: readonly string[], metadata: TableMetadata): Promise<string[] | null> {
+  /**
+   * Those of the keys that the table state does not reach, nor any of the `past` ones, of which files may be gone by now.
+   * Null as above.
+   */
+  async unreached(
+    keys: readonly string[],
+    metadata: TableMetadata,
+    past: readonly TableMetadata[] = [],
+  ): Promise<string[] | null> {
     const rest = new Set(keys);
-    if (metadata.snapshots.length > REACH_READS_MAX) return null;
+    const left = pastSnapshots(metadata, past);
+    const lists = metadata.snapshots.length + left.length;
+    if (lists > REACH_READS_MAX) return null;
     const kept = await this.#manifests(metadata.snapshots, true);
-    if (metadata.snapshots.length + kept.size > REACH_READS_MAX) return null;
+    const gone = await this.#manifests(left, false);
+    for (const path of kept.keys()) gone.delete(path);
+    if (lists + kept.size + gone.size > REACH_READS_MAX) return null;
     await this.#strike(rest, metadata, kept);
+    for (const state of past) this.#take(rest, namedByMetadata(state, state.snapshots));
+    this.#take(rest, gone.keys());
+    if (rest.size > 0) await this.#files(gone, false, (paths) => this.#take(rest, paths));
     return [...rest];
+  }
+
+  #take(keys: Set<string>, locations: Iterable<string>): void {
+    for (const key of this.#keys(locations)) keys.delete(key);
   }
 
   /** Takes out what the state reaches. Manifests are read only when files that only they name are among the keys. */
@@ -61,9 +79,7 @@ export class Reach {
     metadata: TableMetadata,
     manifests: ReadonlyMap<string, ManifestFile>,
   ): Promise<void> {
-    const strike = (paths: Iterable<string>) => {
-      for (const key of this.#keys(paths)) keys.delete(key);
-    };
+    const strike = (paths: Iterable<string>) => this.#take(keys, paths);
     strike(namedByMetadata(metadata, metadata.snapshots));
     strike(manifests.keys());
     if (keys.size > 0) await this.#files(manifests, true, strike);
@@ -122,4 +138,12 @@ export class Reach {
     const { location: root, prefix } = this.#place;
     return location.startsWith(`${root}/`) ? prefix + location.slice(root.length) : null;
   }
+}
+
+/** Snapshots of earlier states that this one does not have, each once. */
+function pastSnapshots(metadata: TableMetadata, past: readonly TableMetadata[]): Snapshot[] {
+  const lists = new Set(metadata.snapshots.map((snapshot) => snapshot['manifest-list']));
+  return past
+    .flatMap(({ snapshots }) => snapshots)
+    .filter(({ 'manifest-list': list }) => !lists.has(list) && lists.add(list));
 }

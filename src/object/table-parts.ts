@@ -8,9 +8,11 @@ import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
 import { OpenTable } from '../engine/open-table.ts';
+import { OrphanSweep } from '../engine/orphan-sweep.ts';
 import { Retention } from '../engine/retention.ts';
 import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
 import { ScheduledRetention } from '../engine/scheduled-retention.ts';
+import { ScheduledSweep } from '../engine/scheduled-sweep.ts';
 import { TableAdmin } from '../engine/table-admin.ts';
 import { TableChanges } from '../engine/table-changes.ts';
 import { TableFiles } from '../engine/table-files.ts';
@@ -38,6 +40,9 @@ export class TableParts {
   readonly retention: ScheduledRetention;
   readonly expiry: ScheduledExpiry;
   readonly compactor: Compactor;
+  readonly eraser: Eraser;
+  readonly sweep: OrphanSweep;
+  readonly sweeping: ScheduledSweep;
   readonly schedule: Schedule;
   readonly store: MeteredStore;
   readonly marks = new CountedMarks();
@@ -76,10 +81,10 @@ export class TableParts {
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
     const commits = new AdminCommits(ports, this.table, this.writer);
-    const eraser = new Eraser(ports, this.table);
+    this.eraser = new Eraser(ports, this.table);
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
-    this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    this.expirer = new Expirer(ports, this.table, this.changes, this.eraser);
     this.compactor = new Compactor(ports, this.table);
     const { live } = this.compactor;
     const inRun = new AdminCommits(ports, this.table, this.writer, true);
@@ -87,9 +92,12 @@ export class TableParts {
     const retention = new Retention(systemClock, this.table, filesInRun, live);
     this.retention = new ScheduledRetention(ports, this.table, retention, live);
     const changesInRun = new TableChanges(ports, this.table, inRun);
-    this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, eraser));
+    this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, this.eraser));
+    this.sweep = new OrphanSweep(ports, this.table);
+    this.sweeping = new ScheduledSweep(ports, this.table, this.sweep);
     // In the engine's order: what retention drops need not be merged, and what both replace may expire.
-    for (const chore of [eraser, this.retention, this.compactor, this.expiry]) this.writer.alongside(chore);
+    const chores = [this.eraser, this.retention, this.compactor, this.expiry, this.sweeping];
+    for (const chore of chores) this.writer.alongside(chore);
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

@@ -12,10 +12,12 @@ import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
+import { OrphanSweep } from '../../src/engine/orphan-sweep.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
 import { Retention } from '../../src/engine/retention.ts';
 import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
 import { ScheduledRetention } from '../../src/engine/scheduled-retention.ts';
+import { ScheduledSweep } from '../../src/engine/scheduled-sweep.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
@@ -97,11 +99,15 @@ export class Service {
   readonly expirer: Expirer;
   /** Runs when it is asked to, until `compactByItself`. */
   readonly compactor: Compactor;
+  readonly eraser: Eraser;
+  readonly sweep: OrphanSweep;
   /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
   expiry: ScheduledExpiry | null = null;
   /** Null: nothing is dropped but by who is asked to, as with `expiry`. */
   retention: ScheduledRetention | null = null;
   readonly #schedule: () => ScheduledExpiry;
+  sweeping: ScheduledSweep | null = null;
+  readonly #sweepBy: () => ScheduledSweep;
   readonly #retain: () => ScheduledRetention;
   readonly marks = new Map<Mark, number>();
   readonly #clock: VirtualClock;
@@ -136,18 +142,21 @@ export class Service {
     this.table = new OpenTable(ports, PLACE, observe);
     this.writer = new TableWriter(ports, this.table);
     this.admin = new TableAdmin(ports, this.table, this.writer);
-    const eraser = new Eraser(ports, this.table);
-    this.writer.alongside(eraser);
+    this.eraser = new Eraser(ports, this.table);
+    this.writer.alongside(this.eraser);
     const commits = new AdminCommits(ports, this.table, this.writer);
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
-    this.expirer = new Expirer(ports, this.table, this.changes, eraser);
+    this.expirer = new Expirer(ports, this.table, this.changes, this.eraser);
     this.compactor = new Compactor(ports, this.table);
     const inRun = new AdminCommits(ports, this.table, this.writer, true);
     const changesInRun = new TableChanges(ports, this.table, inRun);
-    this.#schedule = () => new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, eraser));
+    this.#schedule = () =>
+      new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, this.eraser));
     const { live } = this.compactor;
     const retention = new Retention(world.clock, this.table, new TableFiles(ports, this.table, inRun), live);
+    this.sweep = new OrphanSweep(ports, this.table);
+    this.#sweepBy = () => new ScheduledSweep(ports, this.table, this.sweep);
     this.#retain = () => new ScheduledRetention(ports, this.table, retention, live);
   }
 
@@ -161,6 +170,12 @@ export class Service {
   expireBySchedule(): void {
     this.expiry = this.#schedule();
     this.writer.alongside(this.expiry);
+  }
+
+  /** Orphans are looked for as the table says, from here on. */
+  sweepBySchedule(): void {
+    this.sweeping = this.#sweepBy();
+    this.writer.alongside(this.sweeping);
   }
 
   /** Files are merged after appends, from here on. */

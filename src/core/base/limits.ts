@@ -319,6 +319,23 @@ export const DOOMED_KEYS_MAX = 100_000;
 /** Wait between expiry and deletion, for readers that began before it: longer than any sane query. */
 export const ERASE_GRACE_MS = 3_600_000;
 
+/** Objects that one part of a sweep lists, twenty pages: it runs behind the flushes, which wait for some seconds at most. */
+export const SWEEP_OBJECTS_MAX = 20_000;
+
+/** Least age of an orphan, by the store's clock. Other writers upload files hours before they commit them; Iceberg's own procedure refuses
+ * less than a day as well, and takes three by default. */
+export const SWEEP_GRACE_MIN_MS = 86_400_000;
+export const SWEEP_GRACE_DEFAULT_MS = 3 * 86_400_000;
+
+/** Least time between two sweeps by schedule: each lists the whole folder. */
+export const SWEEP_INTERVAL_MIN_MS = 86_400_000;
+
+/** Orphans named in a report; all are counted. */
+export const SWEEP_SAMPLE_MAX = 20;
+
+/** Files of an open commit are not older than its intent, but for what the clocks of store and object differ by. */
+export const INTENT_SKEW_MS = 3_600_000;
+
 /** Keys of one deletion: the most one request of the store takes. */
 export const ERASE_KEYS_MAX = 1_000;
 

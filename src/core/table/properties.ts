@@ -7,6 +7,9 @@ import {
   FLUSH_ROWS_MAX,
   PROPERTIES_MAX,
   PROPERTY_BYTES_MAX,
+  SWEEP_GRACE_DEFAULT_MS,
+  SWEEP_GRACE_MIN_MS,
+  SWEEP_INTERVAL_MIN_MS,
 } from '../base/limits.ts';
 import { checkedProperties } from '../iceberg/properties.ts';
 import { fieldByName } from '../iceberg/schema.ts';
@@ -36,6 +39,15 @@ const oneOf =
 const flushInterval: Check = (value) => {
   const seconds = parseDuration(value);
   return seconds === null || seconds * 1000 < FLUSH_INTERVAL_MIN_MS || seconds > 3600 ? null : formatDuration(seconds);
+};
+const sweepGrace: Check = (value) => {
+  const seconds = parseDuration(value);
+  return seconds === null || seconds * 1000 < SWEEP_GRACE_MIN_MS ? null : formatDuration(seconds);
+};
+const sweepInterval: Check = (value) => {
+  if (value.toLowerCase() === 'off') return 'off';
+  const seconds = parseDuration(value);
+  return seconds === null || seconds * 1000 < SWEEP_INTERVAL_MIN_MS ? null : formatDuration(seconds);
 };
 const flushRows: Check = (value) =>
   count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null;
@@ -84,6 +96,11 @@ export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = 
     'sluice.parquet-encodings',
     { check: oneOf('auto', 'compatible'), meaning: 'compatible: only PLAIN and dictionary, for old Spark readers' },
   ],
+  [
+    'sluice.sweep-interval',
+    { check: sweepInterval, meaning: 'time between sweeps of files that nothing refers to (at least 1d; default off)' },
+  ],
+  ['sluice.sweep-grace', { check: sweepGrace, meaning: 'least age of such a file (at least 1d; default 3d)' }],
   ['write.parquet.compression-codec', { check: oneOf('zstd'), meaning: 'always zstd in files of this service' }],
   ['write.metadata.previous-versions-max', { check: count, meaning: 'length of the metadata log' }],
 ]);
@@ -192,6 +209,8 @@ export interface TableSettings {
   maintain: { isAuto: boolean; minFiles: number; coldAfterMs: number | null };
   /** Partitions that ended longer ago are dropped; null: none. */
   retentionMs: number | null;
+  /** Files that nothing refers to: how often they are looked for (null: never by schedule), and how old they must be. */
+  sweep: { intervalMs: number | null; graceMs: number };
   /** Rows of a row group, in files that maintenance writes. */
   rowGroupRows: number;
   encodings: 'auto' | 'compatible';
@@ -223,6 +242,8 @@ export function tableSettings(properties: Record<string, string>): TableSettings
   const chunk = properties['timelake.chunk-interval'];
   const coldSeconds = parseDuration(read('timelake.compact-cold-after', '1h'));
   const retentionSeconds = parseDuration(read('timelake.retention', ''));
+  const sweepSeconds = parseDuration(read('sluice.sweep-interval', 'off'));
+  const graceSeconds = parseDuration(read('sluice.sweep-grace', ''));
   const intervalSeconds = parseDuration(read('sluice.flush-interval', ''));
   return {
     timeColumn: properties['timelake.time-column'] ?? null,
@@ -239,6 +260,10 @@ export function tableSettings(properties: Record<string, string>): TableSettings
       coldAfterMs: coldSeconds === null ? null : coldSeconds * 1000,
     },
     retentionMs: retentionSeconds === null ? null : retentionSeconds * 1000,
+    sweep: {
+      intervalMs: sweepSeconds === null ? null : sweepSeconds * 1000,
+      graceMs: graceSeconds === null ? SWEEP_GRACE_DEFAULT_MS : graceSeconds * 1000,
+    },
     rowGroupRows: Number(read('timelake.row-group-rows', '1048576')),
     encodings: read('sluice.parquet-encodings', 'auto') as 'auto' | 'compatible',
     epochUnit: read('sluice.epoch-unit', 'ms') as EpochUnit,

@@ -75,6 +75,7 @@ describe('properties: what is read', () => {
       epochUnits: new Map(),
       maintain: { isAuto: true, minFiles: 8, coldAfterMs: 3_600_000 },
       retentionMs: null,
+      sweep: { intervalMs: null, graceMs: 3 * 86_400_000 },
       rowGroupRows: 1_048_576,
       schemaEvolution: 'off',
       flush: { intervalMs: 10_000, rows: 100_000, bytes: 16 * 1024 * 1024 },
