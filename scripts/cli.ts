@@ -167,8 +167,9 @@ async function run(args: readonly string[], ports: CliPorts): Promise<void> {
       const [table, ...names] = rest;
       const wrong = names.find((name) => !CHORES.includes(name as Chore));
       if (wrong !== undefined) throw usage(`maintain does ${CHORES.join(' and ')}: ${wrong}`);
-      const chores = names.length === 0 ? CHORES : (names as Chore[]);
-      return tell(await maintain(ask, tableName(table), { chores, dryRun: values['dry-run'] === true }));
+      return tell(
+        await maintain(ask, tableName(table), { chores: names as Chore[], dryRun: values['dry-run'] === true }),
+      );
     }
     case 'tail': {
       only(rest, 1);

@@ -197,45 +197,82 @@ export async function flushed(ask: Ask, table: TableName): Promise<Result> {
   return { json: { flushed: true, version }, text: `all that was taken is in version ${version}` };
 }
 
-export const CHORES = ['compact', 'expire', 'rewrite-manifests'] as const;
+/** What `maintain` does when nothing is named, in order; a sweep is done when it is. */
+const UPKEEP = ['retention', 'compact', 'expire', 'erase', 'rewrite-manifests'] as const;
+export const CHORES = [...UPKEEP, 'sweep'] as const;
 export type Chore = (typeof CHORES)[number];
 
-/** Does the upkeep of a table that is done by request. */
+interface Step {
+  error: { type: string; message: string } | null;
+  report: Record<string, unknown> | null;
+}
+
+/** Does the upkeep of a table that is done by request: one request for its steps, and one for the manifests. */
 export async function maintain(
   ask: Ask,
   table: TableName,
   { chores, dryRun }: { chores: readonly Chore[]; dryRun: boolean },
 ): Promise<Result> {
-  const reports: Record<string, unknown> = {};
+  const asked = chores.length === 0 ? UPKEEP : chores;
+  const steps = asked.filter((chore) => chore !== 'rewrite-manifests');
+  const json: Record<string, unknown> = {};
   const lines: string[] = [];
-  for (const chore of chores) {
-    if (chore === 'rewrite-manifests' && dryRun) {
-      lines.push(`${chore}: cannot be tried without being done, left out`);
-      continue;
-    }
-    const asked =
-      chore === 'rewrite-manifests' ? {} : { headers: JSON_TYPE, body: JSON.stringify({ dry_run: dryRun }) };
-    const path = chore === 'compact' ? 'maintain' : chore;
-    const { json } = await ask('POST', `${tablePath(table)}/${path}`, { ...asked, again: true });
-    reports[chore] = json;
-    const changed = json?.['changed'] === true ? `version ${json['version']}` : dryRun ? 'tried' : 'nothing to do';
-    lines.push(`${chore}: ${changed}${mergedText(json)}${expiredText(json)}`);
+  if (steps.length > 0) {
+    const body = JSON.stringify({ ...Object.fromEntries(steps.map((step) => [step, true])), dry_run: dryRun });
+    const answer = await ask('POST', `${tablePath(table)}/maintain`, { headers: JSON_TYPE, body, again: true });
+    const done = answer.json?.['steps'] as Record<Chore, Step | null>;
+    for (const step of steps) lines.push(`${step}: ${stepText(step, done[step], answer.json ?? {}, dryRun)}`);
+    Object.assign(json, { maintain: answer.json });
+    const failed = steps.filter((step) => done[step]?.error != null);
+    if (failed.length > 0) throw new Failure(EXIT.refused, lines.join('\n'), answer.json);
   }
-  return { json: reports, text: lines.join('\n') };
+  if (asked.includes('rewrite-manifests')) {
+    if (dryRun) lines.push('rewrite-manifests: cannot be tried without being done, left out');
+    else {
+      const { json: report } = await ask('POST', `${tablePath(table)}/rewrite-manifests`, { again: true });
+      lines.push(`rewrite-manifests: ${changeText(report ?? {}, false)}`);
+      json['rewrite-manifests'] = report;
+    }
+  }
+  return { json, text: lines.join('\n') };
 }
 
-function mergedText(json: Record<string, unknown> | null): string {
-  const slices = json?.['slices'];
+function stepText(step: Chore, done: Step | null, answer: Record<string, unknown>, dryRun: boolean): string {
+  if (done === null) return 'not done';
+  if (done.error !== null) return `failed: ${done.error.message}`;
+  const report = done.report ?? {};
+  switch (step) {
+    case 'compact':
+      return changeText(report, dryRun) + mergedText(answer);
+    case 'erase':
+      return `${counted(report, 'keys')} files${Number(report['remaining']) > 0 ? `, ${counted(report, 'remaining')} are left` : ''}`;
+    case 'sweep':
+      return `${counted(report, 'orphans')} files that nothing refers to, ${counted(report, 'bytes')} bytes, of ${counted(report, 'listed')}`;
+    default:
+      return changeText(report, dryRun) + factsText(report);
+  }
+}
+
+function counted(report: Record<string, unknown>, name: string): string {
+  return count(Number(report[name] ?? 0));
+}
+
+function changeText(report: Record<string, unknown>, dryRun: boolean): string {
+  return report['changed'] === true ? `version ${report['version']}` : dryRun ? 'tried' : 'nothing to do';
+}
+
+function mergedText(json: Record<string, unknown>): string {
+  const slices = json['slices'];
   if (!Array.isArray(slices) || slices.length === 0) return '';
   const files = (slices as { files: number }[]).reduce((sum, slice) => sum + slice.files, 0);
   return `, ${count(files)} files in ${count(slices.length)} steps`;
 }
 
-function expiredText(json: Record<string, unknown> | null): string {
-  const facts = ['snapshots', 'removed_snapshots', 'refs', 'files'].flatMap((name) => {
-    const value = json?.[name];
-    if (Array.isArray(value)) return [`${value.length} ${name.replace('_', ' ')}`];
-    return typeof value === 'number' ? [`${count(value)} ${name.replace('_', ' ')}`] : [];
+function factsText(report: Record<string, unknown>): string {
+  const facts = ['snapshots', 'refs', 'partitions', 'files'].flatMap((name) => {
+    const value = report[name];
+    if (Array.isArray(value)) return [`${value.length} ${name}`];
+    return typeof value === 'number' ? [`${count(value)} ${name}`] : [];
   });
   return facts.length === 0 ? '' : `, ${facts.join(', ')}`;
 }

@@ -60,12 +60,13 @@ Lists retained snapshots, newest first.
   flush: `flush NAMESPACE/TABLE
 
 Commits what waits, and returns when it is in the table.`,
-  maintain: `maintain NAMESPACE/TABLE [compact] [expire] [rewrite-manifests]
+  maintain: `maintain NAMESPACE/TABLE [retention] [compact] [expire] [erase] [rewrite-manifests] [sweep]
 
-Merges small data files, removes snapshots past their time, and lists the same files in fewer manifests; all when none is
-named.
+Drops partitions past the table's retention, merges small data files, removes snapshots past their time, deletes files whose
+hour has come, and lists the same files in fewer manifests; all of these when none is named. A sweep looks for files that
+nothing refers to, and queues them to be deleted.
 
-  --dry-run       only tell what would be merged and what would expire`,
+  --dry-run       only tell what would be done`,
   tail: `tail NAMESPACE/TABLE
 
 Tells the state of a table whenever it changes, until it is interrupted.

@@ -15,10 +15,10 @@ import type { Intent } from '../core/batch/intent.ts';
 import { type Receipt, receiptId } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { MAIN } from '../core/iceberg/snapshot.ts';
-import { isDueToKeep } from '../core/maintain/kept-due.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { type Accepted, Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
+import { Chores } from './chores.ts';
 import { foundLine, type LogEvent, type Refusal, refusalsOf } from './commit-log.ts';
 import { errorRecord, retryWaitMs } from './failures.ts';
 import { Forgetting } from './forgetting.ts';
@@ -57,7 +57,7 @@ export class TableWriter {
   readonly #forgetting: Forgetting;
   readonly #pointer: Pointer;
   readonly #waiters = new Waiters();
-  readonly #chores: Chore[] = [];
+  readonly #chores: Chores;
   #checked: Promise<void> | null = null;
   #running: Promise<void> | null = null;
   /** When the timer for waiting callers goes off; null: there is none. */
@@ -80,6 +80,7 @@ export class TableWriter {
       ended: () => this.#arm(),
     });
     this.proposals = new Proposals(ports.ledger, group);
+    this.#chores = new Chores(ports);
     this.#forgetting = new Forgetting(ports);
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
@@ -195,7 +196,7 @@ export class TableWriter {
 
   /** Work to be done in the writer's runs, behind the flushes, when it is due. */
   alongside(chore: Chore): void {
-    this.#chores.push(chore);
+    this.#chores.add(chore);
   }
 
   /** Why the last run ended early, before any intent could say so; null when it went through. */
@@ -209,6 +210,12 @@ export class TableWriter {
    */
   dueMs(): number | null {
     return this.#earliest(null);
+  }
+
+  /** When the buffer is flushed, or the open commit tried again; null: nothing waits. */
+  get flushMs(): number | null {
+    const state = this.#ports.ledger.state();
+    return state.intent?.retryMs ?? this.#flushDueMs(state, null);
   }
 
   /** When something is due, for somebody who waits since `waiterMs` (null: nobody). */
@@ -226,11 +233,8 @@ export class TableWriter {
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
     const isMoving = this.#running !== null || this.#pointer.isMoving;
     if (this.#pointer.isBehind && !isMoving) due.push(0);
-    if (!this.#isLooked && state.choresDueMs !== null) due.push(state.choresDueMs);
-    for (const chore of this.#chores) {
-      const choreMs = chore.dueMs();
-      if (choreMs !== null) due.push(choreMs);
-    }
+    const choresMs = this.#chores.dueMs(this.#isLooked);
+    if (choresMs !== null) due.push(choresMs);
     if (due.length === 0) return null;
     return Math.max(Math.min(...due), this.#retryLoadMs);
   }
@@ -402,12 +406,9 @@ export class TableWriter {
       this.#lastRunError = null;
       this.#retryLoadMs = 0;
       this.#pointer.move();
-      for (const chore of this.#chores) {
-        const choreMs = chore.dueMs();
-        if (choreMs !== null && choreMs <= clock.now()) await chore.run();
-      }
+      await this.#chores.run();
       this.#pointer.move(); // to what a chore made
-      this.#keepDue();
+      this.#chores.keep();
       this.#forgetting.run();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
@@ -418,15 +419,6 @@ export class TableWriter {
       if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
       this.#log('run-failed', record);
     }
-  }
-
-  /** What the table's metadata makes due is told to the ledger, for an incarnation that has not loaded it. */
-  #keepDue(): void {
-    const { clock, ledger } = this.#ports;
-    const dues = this.#chores.filter(({ isOfTable }) => isOfTable).map((chore) => chore.dueMs());
-    const known = dues.filter((dueMs) => dueMs !== null);
-    const dueMs = known.length === 0 ? null : Math.min(...known);
-    if (isDueToKeep(ledger.state().choresDueMs, dueMs, clock.now())) ledger.keepDue(dueMs);
   }
 
   /** Opens an intent for the oldest batches. False when there is nothing to flush. */

@@ -6,6 +6,7 @@ import type { RefChange } from '../core/commit/plan-refs.ts';
 import { parseSchemaChanges } from '../core/commit/plan-schema.ts';
 import { parseSpecChanges, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
+import { type MaintenancePlan, STEPS, STEPS_DEFAULT } from '../core/maintain/steps.ts';
 import { checked, readJson } from './definition.ts';
 
 /** Bodies of the administrators' requests. Each reader throws invalid `malformed-json`, `malformed`, `body-too-large`. */
@@ -59,7 +60,17 @@ export const Ref = v.strictObject({
 export const FastForward = v.strictObject({ to: v.pipe(v.string(), v.nonEmpty()) });
 export const Rollback = v.strictObject({ snapshot_id: Id, expect_snapshot_id: v.optional(v.nullable(Id)) });
 export const Expire = v.strictObject({ dry_run: v.optional(v.boolean(), false) });
+const Asked = v.pipe(v.optional(v.boolean()), v.description('true: only steps that are named run; false: all but it'));
 export const Maintain = v.strictObject({
+  retention: Asked,
+  compact: Asked,
+  expire: Asked,
+  erase: Asked,
+  sweep: v.pipe(
+    v.optional(v.boolean()),
+    v.description('looks for files that nothing refers to; only when it is named'),
+  ),
+  sweep_after: v.pipe(v.optional(v.string()), v.description('`next` of the sweep before, where a folder is large')),
   full: v.pipe(
     v.optional(v.boolean(), true),
     v.description('every partition with two small files; false: only what maintenance after appends would do now'),
@@ -121,9 +132,18 @@ export async function readExpire(request: Request): Promise<{ dryRun: boolean }>
   return { dryRun: body.dry_run };
 }
 
-export async function readMaintain(request: Request): Promise<{ full: boolean; dryRun: boolean }> {
+/** `dryRun`: said in the query, beside what the body says. */
+export async function readMaintain(request: Request, dryRun: string | undefined): Promise<MaintenancePlan> {
   const body = checked(Maintain, (await readJson(request)) ?? {});
-  return { full: body.full, dryRun: body.dry_run };
+  if (dryRun !== undefined && dryRun !== 'true' && dryRun !== 'false') {
+    throw invalid('malformed', `dry_run is neither true nor false: ${dryRun}`);
+  }
+  const named = STEPS.filter((step) => body[step] === true);
+  const steps = named.length > 0 ? named : STEPS_DEFAULT.filter((step) => body[step] !== false);
+  if (steps.length === 0) throw invalid('malformed', 'no step of maintenance is left');
+  const sweepAfter = body.sweep_after ?? null;
+  if (sweepAfter !== null && !steps.includes('sweep')) throw invalid('malformed', 'sweep_after is for a sweep');
+  return { steps, full: body.full, sweepAfter, dryRun: body.dry_run || dryRun === 'true' };
 }
 
 export async function readDelete(request: Request): Promise<FileFilter> {

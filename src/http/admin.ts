@@ -105,8 +105,8 @@ export function adminRoutes(): Hono<AppEnv> {
   });
 
   routes.post('/maintain', needs('admin'), async (context) => {
-    const { full, dryRun } = await readMaintain(context.req.raw);
-    return context.json(unwrap(await objectOf(context).maintain(full, dryRun)));
+    const plan = await readMaintain(context.req.raw, context.req.query('dry_run'));
+    return context.json(unwrap(await objectOf(context).maintain(plan)));
   });
 
   routes.post('/delete', needs('admin'), async (context) => {

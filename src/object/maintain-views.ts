@@ -1,6 +1,9 @@
-import type { CompactionStatus, LeftAloneFiles, MaintainReport, SliceReport } from '../engine/compactor.ts';
+import type { CompactionStatus, LeftAloneFiles, SliceReport } from '../engine/compactor.ts';
+import type { MaintenanceReport, Outcome } from '../engine/maintenance.ts';
+import type { SweepReport } from '../engine/orphan-sweep.ts';
 import type { ErrorRecord } from '../engine/ports.ts';
-import { type ChangedView, changedView } from './admin-views.ts';
+import type { RetentionReport } from '../engine/retention.ts';
+import { type ChangedView, changedView, type ExpireView, expireView } from './admin-views.ts';
 
 /** Answers about maintenance. 64-bit integers are text. Times are milliseconds since 1970. */
 
@@ -24,12 +27,49 @@ export interface LeftAloneView {
   bytes: number;
 }
 
+/** What a step of maintenance did, or what kept it from that. */
+export interface StepView<T> {
+  error: { type: string; message: string } | null;
+  report: T | null;
+}
+
+export interface RetentionStepView extends ChangedView {
+  /** Partitions that end at or before this time go; null: the table keeps all. */
+  before_ms: number | null;
+  files: number;
+  rows: string;
+  bytes: string;
+  partitions: number;
+}
+
+export interface SweepStepView {
+  listed: number;
+  young: number;
+  other: number;
+  orphans: number;
+  bytes: number;
+  /** Some of them, below the table's folder. */
+  sample: string[];
+  erase_ms: number | null;
+  /** For `sweep_after` of the next request; null: the whole folder was looked at. */
+  next: string | null;
+}
+
 export interface MaintainView extends ChangedView {
   dry_run: boolean;
+  /** Of compaction. */
   slices: SliceView[];
   /** Runs that are left for another request. */
   remaining: number;
   left_alone: LeftAloneView[];
+  /** Null: not asked for. */
+  steps: {
+    retention: StepView<RetentionStepView> | null;
+    compact: StepView<ChangedView> | null;
+    expire: StepView<ExpireView> | null;
+    erase: StepView<{ keys: number; kept: number; uploads: number; remaining: number }> | null;
+    sweep: StepView<SweepStepView> | null;
+  };
 }
 
 /** How the merging of small files stands in this incarnation. */
@@ -42,14 +82,45 @@ export interface CompactionView {
   left_alone: LeftAloneView[];
 }
 
-export function maintainView(report: MaintainReport, dryRun: boolean): MaintainView {
+export function maintainView(report: MaintenanceReport, dryRun: boolean): MaintainView {
+  const compacted = report.compact?.report ?? null;
   return {
     ...changedView(report),
     dry_run: dryRun,
-    slices: report.slices.map(sliceView),
-    remaining: report.remaining,
-    left_alone: report.leftAlone,
+    slices: compacted?.slices.map(sliceView) ?? [],
+    remaining: compacted?.remaining ?? 0,
+    left_alone: compacted?.leftAlone ?? [],
+    steps: {
+      retention: stepView(report.retention, retentionStepView),
+      compact: stepView(report.compact, changedView),
+      expire: stepView(report.expire, (expired) => expireView(expired, dryRun)),
+      erase: stepView(report.erase, (erased) => erased),
+      sweep: stepView(report.sweep, sweepStepView),
+    },
   };
+}
+
+function stepView<T, V>(outcome: Outcome<T> | null, view: (report: T) => V): StepView<V> | null {
+  if (outcome === null) return null;
+  if (outcome.error === null) return { error: null, report: view(outcome.report) };
+  const { type, message } = outcome.error;
+  return { error: { type, message }, report: null };
+}
+
+function retentionStepView(report: RetentionReport): RetentionStepView {
+  const { cutoff, files, rows, bytes, partitions } = report;
+  return {
+    ...changedView(report),
+    before_ms: cutoff === null ? null : Number(cutoff / 1000n),
+    files,
+    rows: rows.toString(),
+    bytes: bytes.toString(),
+    partitions,
+  };
+}
+
+function sweepStepView({ listed, young, other, orphans, bytes, sample, eraseMs, next }: SweepReport): SweepStepView {
+  return { listed, young, other, orphans, bytes, sample, erase_ms: eraseMs, next };
 }
 
 export function compactionView({ last, failures, retryMs, error, leftAlone }: CompactionStatus): CompactionView {

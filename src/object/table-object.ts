@@ -9,6 +9,7 @@ import { type RefChange, refAt } from '../core/commit/plan-refs.ts';
 import { schemaWarnings } from '../core/commit/plan-schema.ts';
 import { SPEC_WARNING, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
+import type { MaintenancePlan } from '../core/maintain/steps.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 import { listFiles } from '../engine/file-listing.ts';
 import { liveTable } from '../engine/live-table.ts';
@@ -293,16 +294,16 @@ export class TableObject extends DurableObject<Env> {
     return this.#answer(async () => expireView(await this.#parts.expirer.expire(dryRun), dryRun));
   }
 
-  maintain(full: boolean, dryRun: boolean): Promise<Answer<MaintainView>> {
+  maintain(plan: MaintenancePlan): Promise<Answer<MaintainView>> {
     return this.#answer(async () => {
       await this.#parts.writer.check();
-      const report = await this.#parts.compactor.maintain(full, dryRun);
+      const report = await this.#parts.maintenance.run(plan);
       if (report.changed) {
         // The pointer follows; when it cannot now, the writer's next run moves it.
         await this.#parts.writer.run();
         await this.#parts.writer.pointed();
       }
-      return maintainView(report, dryRun);
+      return maintainView(report, plan.dryRun);
     });
   }
 
@@ -372,6 +373,19 @@ export class TableObject extends DurableObject<Env> {
     );
   }
 
+  #schedule(): StatusView['schedule'] {
+    const { writer, retention, compactor, expiry, eraser, sweeping } = this.#parts;
+    return {
+      next_ms: writer.dueMs(),
+      flush_ms: writer.flushMs,
+      retention_ms: retention.dueMs(),
+      compaction_ms: compactor.dueMs(),
+      expiry_ms: expiry.dueMs(),
+      erasing_ms: eraser.dueMs(),
+      sweep_ms: sweeping.dueMs(),
+    };
+  }
+
   #status(): StatusView {
     const state = this.#parts.ledger.state();
     const { buffer, intent } = state;
@@ -402,6 +416,8 @@ export class TableObject extends DurableObject<Env> {
       doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
       expiry: choreView(this.#parts.expiry.state),
       retention: choreView(this.#parts.retention.state),
+      sweep: { ...choreView(this.#parts.sweeping.state), swept_ms: state.sweptMs },
+      schedule: this.#schedule(),
       compaction: compactionView(this.#parts.compactor.status),
       incarnation: {
         started_ms: this.#parts.startedMs,

@@ -7,6 +7,7 @@ import { AdminCommits } from '../engine/commit-to-end.ts';
 import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
+import { Maintenance } from '../engine/maintenance.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { OrphanSweep } from '../engine/orphan-sweep.ts';
 import { Retention } from '../engine/retention.ts';
@@ -42,6 +43,7 @@ export class TableParts {
   readonly compactor: Compactor;
   readonly eraser: Eraser;
   readonly sweep: OrphanSweep;
+  readonly maintenance: Maintenance;
   readonly sweeping: ScheduledSweep;
   readonly schedule: Schedule;
   readonly store: MeteredStore;
@@ -98,6 +100,9 @@ export class TableParts {
     // In the engine's order: what retention drops need not be merged, and what both replace may expire.
     const chores = [this.eraser, this.retention, this.compactor, this.expiry, this.sweeping];
     for (const chore of chores) this.writer.alongside(chore);
+    const byRequest = new Retention(systemClock, this.table, this.files, live);
+    const { table, compactor, expirer, eraser, sweep } = this;
+    this.maintenance = new Maintenance({ ...ports, table, retention: byRequest, compactor, expirer, eraser, sweep });
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

@@ -66,6 +66,18 @@ export interface StatusView {
   expiry: ChoreView;
   /** When the next partition falls past the table's retention, null: none ever does. */
   retention: ChoreView;
+  /** Looks for files that nothing refers to, as far as the table asks for them; and when the last one ended. */
+  sweep: ChoreView & { swept_ms: number | null };
+  /** When each piece of work is due by itself, null: never, as things are; and the first of them, for which the alarm is set. */
+  schedule: {
+    next_ms: number | null;
+    flush_ms: number | null;
+    retention_ms: number | null;
+    compaction_ms: number | null;
+    expiry_ms: number | null;
+    erasing_ms: number | null;
+    sweep_ms: number | null;
+  };
   compaction: CompactionView;
   incarnation: {
     started_ms: number;

@@ -117,7 +117,9 @@ test('cli: looks and upkeep', async () => {
   expect(skipped).toMatchObject({ exit: 1, err: expect.stringContaining('loaded before with other rows') });
   expect((await run('flush', 'cli/more')).exit).toBe(0);
   expect((await run('snapshots', 'cli/more')).out).toContain('append  +2 rows');
-  expect((await run('maintain', 'cli/more')).out).toMatch(/^compact: .*\nexpire: .*\nrewrite-manifests: /);
+  expect((await run('maintain', 'cli/more')).out).toMatch(
+    /^retention: .*\ncompact: .*\nexpire: .*\nerase: .*\nrewrite-manifests: /,
+  );
   expect((await run('tail', 'cli/more', '--count', '1')).out).toContain('nothing waits');
   expect((await run('describe')).out.split('\n')).toEqual(['cli/more', 'cli/readings']);
   expect((await run('describe', 'cli/none')).exit).toBe(1);

@@ -11,6 +11,7 @@ import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
+import { Maintenance } from '../../src/engine/maintenance.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import { OrphanSweep } from '../../src/engine/orphan-sweep.ts';
 import type { Mark, Random } from '../../src/engine/ports.ts';
@@ -101,6 +102,7 @@ export class Service {
   readonly compactor: Compactor;
   readonly eraser: Eraser;
   readonly sweep: OrphanSweep;
+  readonly maintenance: Maintenance;
   /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
   expiry: ScheduledExpiry | null = null;
   /** Null: nothing is dropped but by who is asked to, as with `expiry`. */
@@ -157,6 +159,9 @@ export class Service {
     const retention = new Retention(world.clock, this.table, new TableFiles(ports, this.table, inRun), live);
     this.sweep = new OrphanSweep(ports, this.table);
     this.#sweepBy = () => new ScheduledSweep(ports, this.table, this.sweep);
+    const { table, compactor, expirer, eraser, sweep } = this;
+    const byRequest = new Retention(world.clock, this.table, this.files, live);
+    this.maintenance = new Maintenance({ ...ports, table, retention: byRequest, compactor, expirer, eraser, sweep });
     this.#retain = () => new ScheduledRetention(ports, this.table, retention, live);
   }
 

@@ -339,6 +339,9 @@ export const INTENT_SKEW_MS = 3_600_000;
 /** Keys of one deletion: the most one request of the store takes. */
 export const ERASE_KEYS_MAX = 1_000;
 
+/** Deletions that one request for maintenance makes: ten thousand keys. */
+export const ERASE_ROUNDS_PER_CALL = 10;
+
 /** Uploads in parts given up in one run: a slice of compaction leaves one at most. */
 export const ERASE_UPLOADS_MAX = 100;
 

@@ -134,10 +134,11 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /v1/tables/{namespace}/{table}/maintain': {
     id: 'maintain',
     tag: 'changes',
-    summary: 'Merges small data files into larger, sorted ones',
+    summary: 'Upkeep: retention, compaction, expiry, deletion of what is due, and sweeps of orphans',
+    parameters: [query('dry_run', 'true: tells what would be done; as in the body')],
     body: { kind: 'json', schema: bodies.Maintain, required: false },
     answers: { 200: { description: 'a report', content: views.Maintained } },
-    problems: { 422: ['too-many-manifests'], ...COMMIT },
+    problems: { 422: ['gc-disabled', 'too-many-manifests'], ...COMMIT },
   },
   'POST /v1/tables/{namespace}/{table}/delete': {
     id: 'deleteFiles',

@@ -31,7 +31,8 @@ const Millis = v.pipe(v.number(), v.integer(), v.description('milliseconds since
 const Id = v.pipe(v.string(), v.description('64-bit integer as text'));
 const Texts = v.record(v.string(), v.string());
 const Failure = v.object({ type: v.string(), message: v.string(), atMs: Millis });
-const Chore = v.object({ due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) });
+const choreEntries = { due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) };
+const Chore = v.object(choreEntries);
 
 const ColumnType = v.pipe(
   v.unknown(),
@@ -87,6 +88,16 @@ const statusEntries = {
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),
   expiry: Chore,
   retention: Chore,
+  sweep: v.object({ ...choreEntries, swept_ms: v.nullable(Millis) }),
+  schedule: v.object({
+    next_ms: v.nullable(Millis),
+    flush_ms: v.nullable(Millis),
+    retention_ms: v.nullable(Millis),
+    compaction_ms: v.nullable(Millis),
+    expiry_ms: v.nullable(Millis),
+    erasing_ms: v.nullable(Millis),
+    sweep_ms: v.nullable(Millis),
+  }),
   compaction: v.object({
     last: v.nullable(v.object({ ...sliceEntries, at_ms: Millis })),
     failures: Count,
@@ -249,6 +260,23 @@ export const Refs = v.object({ version: Count, refs: v.array(Ref) });
 export const ChangedRef = v.object({ ...changedEntries, ref: Ref });
 export const SetRef = v.object({ ...changedEntries, created: v.boolean(), ref: Ref });
 
+const expiredEntries = {
+  ...changedEntries,
+  dry_run: v.boolean(),
+  refs: v.array(v.string()),
+  snapshots: v.array(Id),
+  retained_snapshots: Count,
+  files: v.nullable(Count),
+  erase_ms: v.nullable(Millis),
+  metadata_files: Count,
+};
+const step = <E extends v.ObjectEntries>(entries: E) =>
+  v.nullable(
+    v.object({
+      error: v.nullable(v.object({ type: v.string(), message: v.string() })),
+      report: v.nullable(v.object(entries)),
+    }),
+  );
 export const Maintained = describing<MaintainView>()(
   'Maintained',
   v.object({
@@ -257,21 +285,35 @@ export const Maintained = describing<MaintainView>()(
     slices: v.array(v.object(sliceEntries)),
     remaining: Count,
     left_alone: LeftAlone,
+    steps: v.pipe(
+      v.object({
+        retention: step({
+          ...changedEntries,
+          before_ms: v.nullable(Millis),
+          files: Count,
+          rows: Id,
+          bytes: Id,
+          partitions: Count,
+        }),
+        compact: step(changedEntries),
+        expire: step(expiredEntries),
+        erase: step({ keys: Count, kept: Count, uploads: Count, remaining: Count }),
+        sweep: step({
+          listed: Count,
+          young: Count,
+          other: Count,
+          orphans: Count,
+          bytes: Count,
+          sample: v.array(v.string()),
+          erase_ms: v.nullable(Millis),
+          next: v.nullable(v.string()),
+        }),
+      }),
+      v.description('null: not asked for'),
+    ),
   }),
 );
-export const Expired = describing<ExpireView>()(
-  'Expired',
-  v.object({
-    ...changedEntries,
-    dry_run: v.boolean(),
-    refs: v.array(v.string()),
-    snapshots: v.array(Id),
-    retained_snapshots: Count,
-    files: v.nullable(Count),
-    erase_ms: v.nullable(Millis),
-    metadata_files: Count,
-  }),
-);
+export const Expired = describing<ExpireView>()('Expired', v.object(expiredEntries));
 
 const filesEntries = {
   ...changedEntries,

@@ -344,29 +344,37 @@ describe('looking and upkeep', () => {
     expect((await run('snapshots', 'a/t', '--limit', '3')).out).toBe('5  1970-01-01T00:00:00.000Z  append  +10 rows');
     expect(service.seen[0].path).toContain('limit=3');
     expect((await run('flush', 'a/t')).out).toBe('all that was taken is in version 7');
-    service.answers['POST /v1/tables/a/t/expire'] = (body) => ({
-      changed: true,
-      version: 8,
-      snapshots: ['1', '2'],
-      asked: body,
-    });
     service.answers['POST /v1/tables/a/t/rewrite-manifests'] = () => ({ changed: false });
+    let error: { type: string; message: string } | null = null;
     service.answers['POST /v1/tables/a/t/maintain'] = (body) => ({
       changed: true,
-      version: 7,
+      version: 8,
       slices: [{ files: 8 }, { files: 3 }],
+      steps: {
+        retention: { error: null, report: { changed: false, files: 0, partitions: 0 } },
+        compact: { error: null, report: { changed: true, version: 7 } },
+        expire: error === null ? { error, report: { changed: true, version: 8, snapshots: ['1', '2'] } } : { error },
+        erase: { error: null, report: { keys: 10_000, remaining: 5 } },
+        sweep: { error: null, report: { orphans: 3, bytes: 4000, listed: 50 } },
+      },
       asked: body,
     });
-    expect((await run('maintain', 'a/t')).out).toBe(
-      'compact: version 7, 11 files in 2 steps\nexpire: version 8, 2 snapshots\nrewrite-manifests: nothing to do',
-    );
+    expect((await run('maintain', 'a/t')).out.split('\n')).toEqual([
+      'retention: nothing to do, 0 partitions, 0 files',
+      'compact: version 7, 11 files in 2 steps',
+      'expire: version 8, 2 snapshots',
+      'erase: 10,000 files, 5 are left',
+      'rewrite-manifests: nothing to do',
+    ]);
     const planned = await run('maintain', 'a/t', 'compact', '--dry-run', '--json');
-    expect(planned.json()).toMatchObject({ compact: { asked: '{"dry_run":true}' } });
-    const tried = await run('maintain', 'a/t', 'expire', '--dry-run', '--json');
-    expect(tried.json()).toEqual({
-      expire: { changed: true, version: 8, snapshots: ['1', '2'], asked: '{"dry_run":true}' },
-    });
-    expect((await run('maintain', 'a/t', 'sweep')).exit).toBe(2);
+    expect(planned.json()).toMatchObject({ maintain: { asked: '{"compact":true,"dry_run":true}' } });
+    expect((await run('maintain', 'a/t', 'sweep')).out).toBe(
+      'sweep: 3 files that nothing refers to, 4,000 bytes, of 50',
+    );
+    error = { type: 'gc-disabled', message: 'nothing may expire' };
+    const failed = await run('maintain', 'a/t', 'retention', 'expire');
+    expect([failed.exit, failed.err]).toEqual([1, expect.stringContaining('expire: failed: nothing may expire')]);
+    expect((await run('maintain', 'a/t', 'tidy')).exit).toBe(2);
   });
 
   test('tail: a line whenever the state changes', async () => {
