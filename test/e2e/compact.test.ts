@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openDuckdb } from '../oracle/duckdb.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { assertValidTable } from '../oracle/validator.ts';
-import { ask, JSON_TYPE } from './support/http.ts';
+import { ask, expectProblem, JSON_TYPE } from './support/http.ts';
 import { BUCKET_NAME, until, WAREHOUSE } from './support/service.ts';
 import { sharedService } from './support/shared.ts';
 
@@ -91,4 +91,80 @@ test('many small appends become few files, and the rows are the same by DuckDB',
     new Map(rows.map((row) => [`${row['device']} ${row['ms']}`, `${row['v']} ${row['x']} ${row['note']}`])),
   ).toEqual(wanted);
   expect(rows).toHaveLength(wanted.size);
+});
+
+test('maintenance by request: every step tells what it did; a dry run changes nothing', async () => {
+  const prefix = `${WAREHOUSE}/compact/all`;
+  const table = service.table('compact', 'all');
+  await table.create({
+    schema: {
+      type: 'struct',
+      fields: [
+        { name: 'time', type: 'timestamptz', required: true },
+        { name: 'v', type: 'long' },
+      ],
+    },
+    time_column: 'time',
+    properties: {
+      'timelake.auto-maintain': 'false',
+      'timelake.retention': '36500d',
+      'timelake.min-snapshots': '1',
+      'timelake.max-snapshots': '1',
+    },
+  });
+  for (let v = 0; v < 4; v++) {
+    const time = v % 2 === 0 ? '1901-05-01T00:00:00Z' : '2026-01-01T00:00:00Z';
+    await table.post([{ time, v }], { waitSeconds: 30 });
+  }
+  interface Steps {
+    changed: boolean;
+    slices: unknown[];
+    steps: Record<string, { error: unknown; report: Record<string, unknown> } | null>;
+  }
+  const maintain = (body: object, query = '') =>
+    ask<Steps>(service.send, 'POST', `${table.path}/maintain${query}`, {
+      headers: JSON_TYPE,
+      body: JSON.stringify(body),
+    });
+  const all = { retention: true, compact: true, expire: true, erase: true, sweep: true };
+  const dry = await maintain(all, '?dry_run=true');
+  expect(dry.body).toMatchObject({
+    changed: false,
+    dry_run: true,
+    steps: {
+      retention: { error: null, report: { files: 2, partitions: 1 } },
+      compact: { error: null },
+      expire: { error: null },
+      erase: { error: null, report: { keys: 0 } },
+      sweep: { error: null, report: { orphans: 0, next: null } },
+    },
+  });
+  expect(await filesOf(prefix)).toBe(4);
+  const done = await maintain(all);
+  expect(done.body).toMatchObject({
+    changed: true,
+    slices: [{ files: 2, made: { files: 1 } }],
+    steps: {
+      retention: { error: null, report: { changed: true, files: 2, rows: '2', partitions: 1 } },
+      compact: { error: null, report: { changed: true } },
+      expire: { error: null, report: { changed: true, retained_snapshots: 1 } },
+    },
+  });
+  expect(await filesOf(prefix)).toBe(1);
+  await assertValidTable(service.bucket, prefix, OPTIONS);
+  // What was named is done, and nothing else.
+  expect((await maintain({ compact: true })).body).toMatchObject({
+    changed: false,
+    steps: { retention: null, compact: { error: null }, expire: null, erase: null, sweep: null },
+  });
+  expect((await maintain({ retention: false })).body.steps).toMatchObject({ retention: null, sweep: null });
+  const wrong = await maintain({ retention: false, compact: false, expire: false, erase: false });
+  expectProblem(wrong, 400, 'malformed');
+  const { status } = await table.describe();
+  expect(status.schedule).toMatchObject({
+    next_ms: status.doomed.due_ms,
+    erasing_ms: status.doomed.due_ms,
+    flush_ms: null,
+    sweep_ms: null,
+  });
 });
