@@ -198,7 +198,7 @@ export async function flushed(ask: Ask, table: TableName): Promise<Result> {
 }
 
 /** What `maintain` does when nothing is named, in order; a sweep is done when it is. */
-const UPKEEP = ['retention', 'compact', 'expire', 'erase', 'rewrite-manifests'] as const;
+const UPKEEP = ['retention', 'compact', 'index', 'expire', 'erase', 'rewrite-manifests'] as const;
 export const CHORES = [...UPKEEP, 'sweep'] as const;
 export type Chore = (typeof CHORES)[number];
 
@@ -244,6 +244,9 @@ function stepText(step: Chore, done: Step | null, answer: Record<string, unknown
   switch (step) {
     case 'compact':
       return changeText(report, dryRun) + mergedText(answer);
+    case 'index':
+      if (report['state'] === 'impossible') return `cannot be made: ${report['reason']}`;
+      return changeText(report, dryRun) + (report['changed'] === true ? `, ${counted(report, 'series')} series` : '');
     case 'erase':
       return `${counted(report, 'keys')} files${Number(report['remaining']) > 0 ? `, ${counted(report, 'remaining')} are left` : ''}`;
     case 'sweep':

@@ -60,7 +60,7 @@ Lists retained snapshots, newest first.
   flush: `flush NAMESPACE/TABLE
 
 Commits what waits, and returns when it is in the table.`,
-  maintain: `maintain NAMESPACE/TABLE [retention] [compact] [expire] [erase] [rewrite-manifests] [sweep]
+  maintain: `maintain NAMESPACE/TABLE [retention] [compact] [index] [expire] [erase] [rewrite-manifests] [sweep]
 
 Drops partitions past the table's retention, merges small data files, removes snapshots past their time, deletes files whose
 hour has come, and lists the same files in fewer manifests; all of these when none is named. A sweep looks for files that

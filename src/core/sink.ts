@@ -85,6 +85,8 @@ export interface Sink<Base extends Based, C extends Change> {
   parseBase(version: number, bytes: Uint8Array, etag: string): Base;
   /** Keys whose bytes `decide` must see for this base and that are not in `seen` yet; asked again until there are none. */
   needs(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>): string[];
+  /** Bytes of a needed object that are read at most; null: it is read whole. A longer one is not shown to `decide`. */
+  bytesMaxOf(key: string): number | null;
   /** Pure. Every premise is checked here, against the base of this attempt (null: the table has no version). */
   decide(change: C, base: Base | null, seen: ReadonlyMap<string, Uint8Array>, nowMs: number): Decision<Base>;
   /** The change in the chain of the base, if it is there. Asked before every decision and after every write. */

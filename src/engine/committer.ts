@@ -194,12 +194,21 @@ export class Committer<Base extends Based, C extends Change> {
       if (needs.length === 0) break;
       await runBounded(
         needs.map((key) => async () => {
-          const stored = await persevere(this.#ports, () => this.#ports.store.get(key));
-          if (stored !== null) seen.set(key, stored.bytes);
+          const bytes = await this.#read(key);
+          if (bytes !== null) seen.set(key, bytes);
         }),
       );
     }
     return this.#sink.decide(change, base, seen, this.#ports.clock.now());
+  }
+
+  /** Null when the object is missing, or longer than a decision may read. */
+  async #read(key: string): Promise<Uint8Array | null> {
+    const { store } = this.#ports;
+    const most = this.#sink.bytesMaxOf(key);
+    if (most === null) return (await persevere(this.#ports, () => store.get(key)))?.bytes ?? null;
+    const bytes = await persevere(this.#ports, () => store.getRange(key, 0, most + 1));
+    return bytes === null || bytes.length > most ? null : bytes;
   }
 
   async #uploadAndConfirm(base: Base | null, once: C['uploads'], attempt: C['uploads']): Promise<boolean> {

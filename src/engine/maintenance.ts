@@ -6,6 +6,7 @@ import type { Compactor, MaintainReport } from './compactor.ts';
 import type { Erased, Eraser } from './eraser.ts';
 import type { ExpireReport, Expirer } from './expirer.ts';
 import { errorRecord } from './failures.ts';
+import type { IndexRebuild, IndexReport } from './index-rebuild.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable } from './open-table.ts';
 import type { OrphanSweep, SweepReport } from './orphan-sweep.ts';
@@ -26,6 +27,7 @@ export interface MaintenanceReport {
   changed: boolean;
   retention: Outcome<RetentionReport> | null;
   compact: Outcome<MaintainReport> | null;
+  index: Outcome<IndexReport> | null;
   expire: Outcome<ExpireReport> | null;
   erase: Outcome<EraseReport> | null;
   sweep: Outcome<SweepReport> | null;
@@ -37,6 +39,7 @@ export interface MaintenanceParts {
   table: OpenTable;
   retention: Retention;
   compactor: Compactor;
+  indexRebuild: IndexRebuild;
   expirer: Expirer;
   eraser: Eraser;
   sweep: OrphanSweep;
@@ -53,7 +56,7 @@ export class Maintenance {
 
   /** @throws invalid `unknown-table`, `not-attached`; what the first step throws when every one fails; StoreError */
   async run({ steps, full, sweepAfter, dryRun }: MaintenancePlan): Promise<MaintenanceReport> {
-    const { table, retention, compactor, expirer, sweep } = this.#parts;
+    const { table, retention, compactor, indexRebuild, expirer, sweep } = this.#parts;
     liveTable(await table.load(), table.place);
     const thrown: unknown[] = [];
     const step = async <T>(name: Step, work: () => Promise<T>): Promise<Outcome<T> | null> => {
@@ -68,12 +71,15 @@ export class Maintenance {
     const done = {
       retention: await step('retention', () => retention.drop(dryRun)),
       compact: await step('compact', () => compactor.maintain(full, dryRun)),
+      index: await step('index', () => indexRebuild.run(dryRun)),
       expire: await step('expire', () => expirer.expire(dryRun)),
       erase: await step('erase', () => this.#erase(dryRun)),
       sweep: await step('sweep', () => sweep.sweep(dryRun, sweepAfter)),
     };
     if (thrown.length > 0 && thrown.length === steps.length) throw thrown[0];
-    const changed = [done.retention, done.compact, done.expire].some((outcome) => outcome?.report?.changed === true);
+    const changed = [done.retention, done.compact, done.index, done.expire].some(
+      (outcome) => outcome?.report?.changed === true,
+    );
     return { base: liveTable(table.base, table.place), changed, ...done };
   }
 

@@ -1,4 +1,4 @@
-import type { Deflate, Digest } from '../core/base/codecs.ts';
+import type { Compress, Decompress, Deflate, Digest } from '../core/base/codecs.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import type { Operation } from '../core/commit/operation.ts';
@@ -24,6 +24,8 @@ export interface TablePorts {
   marks: Marks;
   deflate: Deflate;
   digest: Digest;
+  compress: Compress;
+  decompress: Decompress;
 }
 
 /**

@@ -64,6 +64,7 @@ const Asked = v.pipe(v.optional(v.boolean()), v.description('true: only steps th
 export const Maintain = v.strictObject({
   retention: Asked,
   compact: Asked,
+  index: Asked,
   expire: Asked,
   erase: Asked,
   sweep: v.pipe(

@@ -1,4 +1,5 @@
 import type { CompactionStatus, LeftAloneFiles, SliceReport } from '../engine/compactor.ts';
+import type { IndexReport } from '../engine/index-rebuild.ts';
 import type { MaintenanceReport, Outcome } from '../engine/maintenance.ts';
 import type { SweepReport } from '../engine/orphan-sweep.ts';
 import type { ErrorRecord } from '../engine/ports.ts';
@@ -42,6 +43,16 @@ export interface RetentionStepView extends ChangedView {
   partitions: number;
 }
 
+/** The last-value index of a table that has lost it. */
+export interface IndexStepView extends ChangedView {
+  /** `kept`: nothing to do; `needed`: a dry run; `made`; `impossible`: see `reason`. */
+  state: IndexReport['state'];
+  reason: IndexReport['reason'];
+  /** Of an index that was made; files looked through for it. */
+  series: number;
+  files: number;
+}
+
 export interface SweepStepView {
   listed: number;
   young: number;
@@ -66,6 +77,7 @@ export interface MaintainView extends ChangedView {
   steps: {
     retention: StepView<RetentionStepView> | null;
     compact: StepView<ChangedView> | null;
+    index: StepView<IndexStepView> | null;
     expire: StepView<ExpireView> | null;
     erase: StepView<{ keys: number; kept: number; uploads: number; remaining: number }> | null;
     sweep: StepView<SweepStepView> | null;
@@ -93,6 +105,7 @@ export function maintainView(report: MaintenanceReport, dryRun: boolean): Mainta
     steps: {
       retention: stepView(report.retention, retentionStepView),
       compact: stepView(report.compact, changedView),
+      index: stepView(report.index, indexStepView),
       expire: stepView(report.expire, (expired) => expireView(expired, dryRun)),
       erase: stepView(report.erase, (erased) => erased),
       sweep: stepView(report.sweep, sweepStepView),
@@ -117,6 +130,11 @@ function retentionStepView(report: RetentionReport): RetentionStepView {
     bytes: bytes.toString(),
     partitions,
   };
+}
+
+function indexStepView(report: IndexReport): IndexStepView {
+  const { state, reason, series, files } = report;
+  return { ...changedView(report), state, reason, series, files };
 }
 
 function sweepStepView({ listed, young, other, orphans, bytes, sample, eraseMs, next }: SweepReport): SweepStepView {

@@ -7,6 +7,7 @@ import { AdminCommits } from '../engine/commit-to-end.ts';
 import { Compactor } from '../engine/compactor.ts';
 import { Eraser } from '../engine/eraser.ts';
 import { Expirer } from '../engine/expirer.ts';
+import { IndexRebuild } from '../engine/index-rebuild.ts';
 import { Maintenance } from '../engine/maintenance.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { OrphanSweep } from '../engine/orphan-sweep.ts';
@@ -102,7 +103,17 @@ export class TableParts {
     for (const chore of chores) this.writer.alongside(chore);
     const byRequest = new Retention(systemClock, this.table, this.files, live);
     const { table, compactor, expirer, eraser, sweep } = this;
-    this.maintenance = new Maintenance({ ...ports, table, retention: byRequest, compactor, expirer, eraser, sweep });
+    const indexRebuild = new IndexRebuild(ports, this.table, commits, live);
+    this.maintenance = new Maintenance({
+      ...ports,
+      table,
+      retention: byRequest,
+      compactor,
+      indexRebuild,
+      expirer,
+      eraser,
+      sweep,
+    });
     const state = this.ledger.state();
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }

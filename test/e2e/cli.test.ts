@@ -118,7 +118,7 @@ test('cli: looks and upkeep', async () => {
   expect((await run('flush', 'cli/more')).exit).toBe(0);
   expect((await run('snapshots', 'cli/more')).out).toContain('append  +2 rows');
   expect((await run('maintain', 'cli/more')).out).toMatch(
-    /^retention: .*\ncompact: .*\nexpire: .*\nerase: .*\nrewrite-manifests: /,
+    /^retention: .*\ncompact: .*\nindex: .*\nexpire: .*\nerase: .*\nrewrite-manifests: /,
   );
   expect((await run('tail', 'cli/more', '--count', '1')).out).toContain('nothing waits');
   expect((await run('describe')).out.split('\n')).toEqual(['cli/more', 'cli/readings']);

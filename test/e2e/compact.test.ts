@@ -126,7 +126,7 @@ test('maintenance by request: every step tells what it did; a dry run changes no
       headers: JSON_TYPE,
       body: JSON.stringify(body),
     });
-  const all = { retention: true, compact: true, expire: true, erase: true, sweep: true };
+  const all = { retention: true, compact: true, index: true, expire: true, erase: true, sweep: true };
   const dry = await maintain(all, '?dry_run=true');
   expect(dry.body).toMatchObject({
     changed: false,
@@ -134,6 +134,7 @@ test('maintenance by request: every step tells what it did; a dry run changes no
     steps: {
       retention: { error: null, report: { files: 2, partitions: 1 } },
       compact: { error: null },
+      index: { error: null, report: { state: 'kept', reason: null } },
       expire: { error: null },
       erase: { error: null, report: { keys: 0 } },
       sweep: { error: null, report: { orphans: 0, next: null } },
@@ -155,10 +156,10 @@ test('maintenance by request: every step tells what it did; a dry run changes no
   // What was named is done, and nothing else.
   expect((await maintain({ compact: true })).body).toMatchObject({
     changed: false,
-    steps: { retention: null, compact: { error: null }, expire: null, erase: null, sweep: null },
+    steps: { retention: null, compact: { error: null }, index: null, expire: null, erase: null, sweep: null },
   });
   expect((await maintain({ retention: false })).body.steps).toMatchObject({ retention: null, sweep: null });
-  const wrong = await maintain({ retention: false, compact: false, expire: false, erase: false });
+  const wrong = await maintain({ retention: false, compact: false, index: false, expire: false, erase: false });
   expectProblem(wrong, 400, 'malformed');
   const { status } = await table.describe();
   expect(status.schedule).toMatchObject({

@@ -60,8 +60,8 @@ describe('expire', () => {
     const before = await keysOf();
     const done = await expire();
     expect(done).toMatchObject({ changed: true, snapshotIds: dry.snapshotIds, files: dry.files });
-    // Nine lists, and the eight manifests that were merged away; no data file: all rows are in later snapshots too.
-    expect(done.files).toBe(17);
+    // Nine lists and indexes, and the eight manifests that were merged away; no data file: all rows are in later snapshots too.
+    expect(done.files).toBe(26);
     expect(current().snapshots).toHaveLength(5);
     expect((await keysOf()).filter((key) => !before.includes(key)).length).toBe(1);
     await expectExactlyOnce(scenario);

@@ -10,6 +10,7 @@ import { codecs } from '../../src/engine/codecs.ts';
 import { newIdentity } from '../../src/engine/identity.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
+import { rows as readRows } from '../oracle/rows.ts';
 import { DAY, HOUR } from '../sim/scenario.ts';
 import { PLACE, type SeriesRow, type Service, type World } from '../sim/service.ts';
 
@@ -53,7 +54,11 @@ export async function replaceOf(
 ): Promise<Operation> {
   const metadata = metadataOf(service);
   const identity = newIdentity(world, metadata);
-  const columns = rowsOf([{ ...service.frame(rows), sequence: 1 }], metadata, identity.timeMs);
+  // A merge leaves ingest times as they are: the newest row keeps the newest of them.
+  const before = await readRows(storeBucket(world.memory), PLACE.prefix);
+  const ofThisDay = before.filter((row) => ((row['time'] as bigint) - DAY) / (24n * HOUR) === BigInt(day));
+  const ingestMs = Math.max(identity.timeMs - 86_400_000, ...ofThisDay.map((row) => Number(row['_ingest_ts']) / 1000));
+  const columns = rowsOf([{ ...service.frame(rows), sequence: 1 }], metadata, ingestMs);
   const made = makeFiles(columns, { identity, metadata, place: PLACE, ...codecs });
   const table = await readTable(storeBucket(world.memory), PLACE.prefix, { snapshots: 'current' });
   const state = snapshotState(table);

@@ -80,6 +80,7 @@ describe('maintenance', () => {
       changed: true,
       retention: { error: null, report: { changed: true } },
       compact: { error: null, report: { changed: true } },
+      index: { error: null, report: { changed: false, state: 'kept' } },
       expire: { error: { type: 'gc-disabled' }, report: null },
       erase: { error: null },
       sweep: { error: { type: 'gc-disabled' }, report: null },

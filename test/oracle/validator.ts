@@ -1,5 +1,6 @@
 import type { Bucket } from './bucket.ts';
 import { checkEntryOfFile } from './check-entry.ts';
+import { checkIndexes } from './check-index.ts';
 import { checkSnapshots } from './check-manifests.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { checkVersions } from './check-versions.ts';
@@ -80,16 +81,6 @@ async function guarded(demand: string, key: string, report: Report, check: () =>
 function distinct(findings: readonly Finding[]): Finding[] {
   const seen = new Map(findings.map((finding) => [JSON.stringify(finding), finding]));
   return [...seen.values()];
-}
-
-/** The index object that a summary names exists (the engine's own index beside the table). */
-function checkIndexes(table: TableState, report: Report): void {
-  for (const { summary } of table.metadata.snapshots) {
-    const location = summary['timelake.last-value-index'];
-    if (location === undefined) continue;
-    const key = table.keyOf(location) ?? `${table.prefix}/${location}`;
-    if (!table.objects.has(key)) report('I3 last-value index', key, 'present', 'missing');
-  }
 }
 
 async function checkFiles(table: TableState, options: ValidateOptions, report: Report): Promise<void> {

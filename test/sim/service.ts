@@ -11,6 +11,7 @@ import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
+import { IndexRebuild } from '../../src/engine/index-rebuild.ts';
 import { Maintenance } from '../../src/engine/maintenance.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import { OrphanSweep } from '../../src/engine/orphan-sweep.ts';
@@ -103,6 +104,7 @@ export class Service {
   readonly eraser: Eraser;
   readonly sweep: OrphanSweep;
   readonly maintenance: Maintenance;
+  readonly rebuild: IndexRebuild;
   /** Null: nobody expires but who is asked to, so that `drain` ends where the rows are in the table. */
   expiry: ScheduledExpiry | null = null;
   /** Null: nothing is dropped but by who is asked to, as with `expiry`. */
@@ -151,6 +153,7 @@ export class Service {
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, this.eraser);
     this.compactor = new Compactor(ports, this.table);
+    this.rebuild = new IndexRebuild(ports, this.table, commits, this.compactor.live);
     const inRun = new AdminCommits(ports, this.table, this.writer, true);
     const changesInRun = new TableChanges(ports, this.table, inRun);
     this.#schedule = () =>
@@ -161,7 +164,17 @@ export class Service {
     this.#sweepBy = () => new ScheduledSweep(ports, this.table, this.sweep);
     const { table, compactor, expirer, eraser, sweep } = this;
     const byRequest = new Retention(world.clock, this.table, this.files, live);
-    this.maintenance = new Maintenance({ ...ports, table, retention: byRequest, compactor, expirer, eraser, sweep });
+    const indexRebuild = this.rebuild;
+    this.maintenance = new Maintenance({
+      ...ports,
+      table,
+      retention: byRequest,
+      compactor,
+      indexRebuild,
+      expirer,
+      eraser,
+      sweep,
+    });
     this.#retain = () => new ScheduledRetention(ports, this.table, retention, live);
   }
 

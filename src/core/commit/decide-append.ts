@@ -10,6 +10,7 @@ import { tableSettings } from '../table/properties.ts';
 import { madeOnce } from './added-manifest.ts';
 import { isLayoutOf } from './evolve.ts';
 import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './iceberg-base.ts';
+import { indexAfterAppend, indexNeeds } from './last-value.ts';
 import type { MadeManifest } from './made-manifest.ts';
 import { liveFiles, manifestsToMerge } from './manifest-policy.ts';
 import { mergeManifests } from './merge-manifests.ts';
@@ -75,8 +76,7 @@ export function decideAppend(
       carried: parentRows.filter((row) => !merged.some(({ group }) => group.includes(row))),
       counts: countsOf(operation.added, null),
       epochs: epochsAfter(epochs, operation),
-      // An index is only extended by who has read it; a stale one would answer wrongly, so it is left out.
-      lastValueIndex: null,
+      ...indexAfterAppend(context, { base, identity: intent, branch, newest: operation.newest }, seen),
       batchId: operation.batchId,
       extra: operation.leftOut === null ? {} : { [LEFT_OUT_KEY]: operation.leftOut },
       updates: operation.evolution?.updates,
@@ -127,7 +127,7 @@ function mergedManifests(
 
 /**
  * Keys that the decision reads: the parent's manifest list; its manifests that are to be merged and are not kept in
- * memory; all of them where its totals must be counted.
+ * memory; all of them where its totals must be counted; its last-value index.
  */
 export function appendNeeds(
   context: SinkContext,
@@ -138,8 +138,10 @@ export function appendNeeds(
   if (base === null) return [];
   const { branch } = operation;
   const list = listNeed(context, base, seen, branch);
-  if (list !== null) return [list];
+  const index = operation.newest === null || operation.newest.rows === 0 ? [] : indexNeeds(context, base, seen, branch);
+  if (list !== null) return [list, ...index];
   const rows = manifestsOf(base, seen, context.keyOf, context.deflate, branch).filter((row) => liveFiles(row) > 0);
   const toMerge = groupsToMerge(operation, rows, base.metadata['last-sequence-number'] + 1n).flat();
-  return seenOf(context, base, seen).missing([...new Set([...toMerge, ...rowsToCount(base, rows, NO_COUNTS, branch)])]);
+  const manifests = [...new Set([...toMerge, ...rowsToCount(base, rows, NO_COUNTS, branch)])];
+  return [...seenOf(context, base, seen).missing(manifests), ...index];
 }

@@ -3,6 +3,7 @@ import { retentionCutoff } from '../maintain/retention.ts';
 import type { Decision } from '../sink.ts';
 import { fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
+import { type IndexOfSnapshot, indexAfterRemoval, indexAfterRetention, indexNeeds } from './last-value.ts';
 import type { CommitIdentity, DeleteOperation, OverwriteOperation } from './operation.ts';
 import { otherTable } from './premises.ts';
 import { reportKeys } from './report.ts';
@@ -97,8 +98,7 @@ export function decideDelete(
       carried,
       counts: countsOf(null, removed),
       epochs: 'carry',
-      // Rows went: an index that still names them would answer wrongly.
-      lastValueIndex: null,
+      ...indexAfterDelete(context, operation, base, seen),
       extra: {
         ...reportKeys({ made, replaced: touched.length, kept: carried.length, overlapping }),
         ...(operation.retention === undefined ? {} : { [RETENTION_CUTOFF]: String(operation.retention) }),
@@ -109,21 +109,34 @@ export function decideDelete(
   );
 }
 
-/** See `selectionNeeds`. */
+/** Rows went: an index that still names them would answer wrongly. */
+function indexAfterDelete(
+  context: SinkContext,
+  { identity, retention }: DeleteOperation,
+  base: IcebergBase,
+  seen: ReadonlyMap<string, Uint8Array>,
+): IndexOfSnapshot {
+  return retention === undefined
+    ? indexAfterRemoval(base)
+    : indexAfterRetention(context, { base, identity, cutoff: retention }, seen);
+}
+
+/** See `selectionNeeds`; and the last-value index where it is cut. */
 export function deleteNeeds(
   context: SinkContext,
   operation: DeleteOperation,
   base: IcebergBase | null,
   seen: ReadonlyMap<string, Uint8Array>,
 ): string[] {
-  if (otherTable(base, operation.identity.tableUuid) !== null) return [];
-  return selectionNeeds(
+  if (base === null || otherTable(base, operation.identity.tableUuid) !== null) return [];
+  const files = selectionNeeds(
     context,
     base,
     seen,
     ({ metadata }, rows) => candidateRows(rows, fileMatcher(operation.filter, metadata)),
     (newest) => countsOf(null, select(context, operation, newest, seen).removed),
   );
+  return operation.retention === undefined ? files : [...files, ...indexNeeds(context, base, seen)];
 }
 
 /** The files an operation's filter covers on this base. */

@@ -6,6 +6,7 @@ import { select, unnumberedRefusal } from './decide-delete.ts';
 import { evolvedBy, isLayoutOf } from './evolve.ts';
 import { type FileFilter, fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
+import { indexAfterRemoval } from './last-value.ts';
 import { type FileMaking, makeFiles, rowsOf } from './make-files.ts';
 import type { CommitIdentity, OverwriteOperation } from './operation.ts';
 import { otherTable } from './premises.ts';
@@ -97,7 +98,7 @@ export function decideOverwrite(
       counts: countsOf(operation.added, removed),
       // Rows given here come with no epoch: nobody's progress moves.
       epochs: 'carry',
-      lastValueIndex: null,
+      ...indexAfterRemoval(base),
       extra: reportKeys({ made, replaced: touched.length, kept: carried.length }),
       updates: operation.evolution?.updates,
     },

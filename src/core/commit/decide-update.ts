@@ -2,18 +2,20 @@ import { utf8 } from '../base/bytes.ts';
 import { conflict } from '../base/errors.ts';
 import { stringifyJson } from '../base/int64-json.ts';
 import { EPOCHS_MIRROR_KEY, readEpochs, serializeMirror } from '../batch/epochs.ts';
-import { serializeMetadata } from '../iceberg/metadata.ts';
+import { currentSchema, serializeMetadata } from '../iceberg/metadata.ts';
 import { checkRequirements } from '../iceberg/requirements.ts';
 import { currentSnapshot } from '../iceberg/snapshot.ts';
-import { NO_COUNTS, SUMMARY_KEYS } from '../iceberg/summary.ts';
+import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 import { applyUpdates, commitTime, type MetadataUpdate } from '../iceberg/updates.ts';
 import { lostSnapshots } from '../maintain/reachable.ts';
 import type { Decision } from '../sink.ts';
 import { CHANGES_KEY, changesAfter } from './changes.ts';
 import { type IcebergBase, listNeed, manifestsOf, NOTHING_KEPT, seenOf } from './iceberg-base.ts';
+import { indexAfterSchema, indexNeeds, indexOf } from './last-value.ts';
 import type { UpdateOperation } from './operation.ts';
 import { otherTable } from './premises.ts';
+import { liveRows } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
 import { rowsToCount, snapshotOf } from './snapshot-of.ts';
 
@@ -53,7 +55,7 @@ export function decideUpdate(
     },
   ];
   if (planned.columns === true && namesIndex(metadata))
-    return withoutIndex(context, operation, base, updates, seen, nowMs);
+    return withIndex(context, operation, base, updates, seen, nowMs);
 
   let next = apply(updates);
   const mirror = mirrorAfter(metadata, next);
@@ -75,7 +77,7 @@ export function decideUpdate(
   };
 }
 
-/** Keys that the decision reads: the manifest list, where the change needs a snapshot of the same files. */
+/** Keys that the decision reads: manifest list and last-value index, where the change needs a snapshot of the same files. */
 export function updateNeeds(
   context: SinkContext,
   operation: UpdateOperation,
@@ -84,10 +86,11 @@ export function updateNeeds(
 ): string[] {
   if (base === null || otherTable(base, operation.identity.tableUuid) !== null || !namesIndex(base.metadata)) return [];
   if (operation.plan(base.metadata).columns !== true) return [];
+  const index = indexNeeds(context, base, seen);
   const list = listNeed(context, base, seen);
-  if (list !== null) return [list];
+  if (list !== null) return [list, ...index];
   const rows = manifestsOf(base, seen, context.keyOf, context.deflate);
-  return seenOf(context, base, seen).missing(rowsToCount(base, rows));
+  return [...seenOf(context, base, seen).missing(rowsToCount(base, rows)), ...index];
 }
 
 /** Updates share what they leave alone; only small maps are made anew with the same content. */
@@ -99,11 +102,11 @@ function changesNothing(before: TableMetadata, after: TableMetadata): boolean {
 }
 
 function namesIndex(metadata: TableMetadata): boolean {
-  return currentSnapshot(metadata)?.summary[SUMMARY_KEYS.lastValueIndex] !== undefined;
+  return indexOf(metadata) !== null;
 }
 
-/** The updates together with a snapshot of the same files that names no index. */
-function withoutIndex(
+/** The updates together with a snapshot of the same files that names an index in the new columns, or none. */
+function withIndex(
   context: SinkContext,
   operation: UpdateOperation,
   base: IcebergBase,
@@ -111,13 +114,14 @@ function withoutIndex(
   seen: ReadonlyMap<string, Uint8Array>,
   nowMs: number,
 ): Decision<IcebergBase> {
-  const rows = manifestsOf(base, seen, context.keyOf, context.deflate);
+  const rows = liveRows(context, base, seen);
   const changed = applyUpdates(base.metadata, updates, { nowMs, previousMetadataLocation: null });
+  const { identity } = operation;
   return snapshotOf(
     context,
     {
       base,
-      identity: operation.identity,
+      identity,
       operation: 'replace',
       schemaId: changed['current-schema-id'],
       parentRows: rows,
@@ -125,7 +129,7 @@ function withoutIndex(
       carried: rows,
       counts: NO_COUNTS,
       epochs: 'carry',
-      lastValueIndex: null,
+      ...indexAfterSchema(context, { base, identity, schema: currentSchema(changed) }, seen),
       updates,
     },
     seenOf(context, base, seen),

@@ -1,7 +1,8 @@
 import { unreachable } from '../base/assert.ts';
 import { textOf, utf8 } from '../base/bytes.ts';
-import type { Deflate, Digest } from '../base/codecs.ts';
+import type { Compress, Decompress, Deflate, Digest } from '../base/codecs.ts';
 import { corrupt, SluiceError } from '../base/errors.ts';
+import { INDEX_FILE_BYTES_MAX } from '../base/index-limits.ts';
 import {
   metadataKey,
   parseVersionHint,
@@ -12,12 +13,15 @@ import {
 } from '../iceberg/locations.ts';
 import { parseMetadata } from '../iceberg/metadata.ts';
 import { currentSnapshot } from '../iceberg/snapshot.ts';
+import { SUMMARY_KEYS } from '../iceberg/summary.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
+import { IndexMemory } from '../lastvalue/memory.ts';
 import type { Decision, Found, RebasedOver, Sink } from '../sink.ts';
 import { findChange } from './changes.ts';
 import { changesBetween } from './conflicts.ts';
 import { appendNeeds, decideAppend } from './decide-append.ts';
 import { decideDelete, deleteNeeds } from './decide-delete.ts';
+import { decideIndex, indexOperationNeeds } from './decide-index.ts';
 import { decideOverwrite, overwriteNeeds } from './decide-overwrite.ts';
 import { decideReplace, replaceNeeds } from './decide-replace.ts';
 import { decideRewriteManifests, rewriteManifestsNeeds } from './decide-rewrite-manifests.ts';
@@ -27,6 +31,13 @@ import { findCommit, type IcebergBase, NOTHING_KEPT } from './iceberg-base.ts';
 import type { Operation } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
+interface SinkCodecs {
+  deflate: Deflate;
+  digest: Digest;
+  compress: Compress;
+  decompress: Decompress;
+}
+
 /** Iceberg format version 2 in the Hadoop layout, behind the driver's seam. */
 export class IcebergSink implements Sink<IcebergBase, Operation> {
   readonly versionPrefix: string;
@@ -35,7 +46,7 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   readonly #context: SinkContext;
 
   /** `prefix`: the key prefix of the table's folder, `location`: the same as metadata names it; neither ends in "/". */
-  constructor(place: { location: string; prefix: string }, codecs: { deflate: Deflate; digest: Digest }) {
+  constructor(place: { location: string; prefix: string }, codecs: SinkCodecs) {
     const { location, prefix } = place;
     this.#prefix = prefix;
     this.versionPrefix = versionPrefix(prefix);
@@ -44,6 +55,9 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
       location,
       deflate: codecs.deflate,
       digest: codecs.digest,
+      compress: codecs.compress,
+      decompress: codecs.decompress,
+      indexes: new IndexMemory(),
       keyOf(path) {
         if (!path.startsWith(`${location}/`)) {
           throw corrupt('foreign-location', `table refers to a file outside its folder: ${path}`);
@@ -82,6 +96,11 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
     return { version, etag, metadata, manifests: currentSnapshot(metadata) === null ? [] : null, kept: NOTHING_KEPT };
   }
 
+  bytesMaxOf(key: string): number | null {
+    // Of Parquet files decisions read last-value indexes alone, and those may be anybody's.
+    return key.endsWith('.parquet') ? INDEX_FILE_BYTES_MAX : null;
+  }
+
   needs(operation: Operation, base: IcebergBase | null, seen: ReadonlyMap<string, Uint8Array>): string[] {
     switch (operation.kind) {
       case 'append':
@@ -94,6 +113,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return overwriteNeeds(this.#context, operation, base, seen);
       case 'rewrite-manifests':
         return rewriteManifestsNeeds(this.#context, operation, base, seen);
+      case 'index':
+        return indexOperationNeeds(this.#context, operation, base, seen);
       case 'update':
         return updateNeeds(this.#context, operation, base, seen);
       default:
@@ -118,6 +139,8 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
         return decideOverwrite(this.#context, operation, base, seen, nowMs);
       case 'rewrite-manifests':
         return decideRewriteManifests(this.#context, operation, base, seen, nowMs);
+      case 'index':
+        return decideIndex(this.#context, operation, base, seen, nowMs);
       case 'update':
         return decideUpdate(this.#context, operation, base, seen, nowMs);
       case 'create':
@@ -138,6 +161,7 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
       case 'replace':
       case 'overwrite':
       case 'rewrite-manifests':
+      case 'index':
         return findCommit(base, operation.commitId);
       case 'update':
       case 'create':
@@ -155,10 +179,18 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
 
   refersTo(base: IcebergBase, key: string): boolean {
     const { metadata, manifests } = base;
-    if (metadata.snapshots.some((snapshot) => this.#context.keyOf(snapshot['manifest-list']) === key)) return true;
-    if (key.includes('/metadata/snap-')) return false;
+    const named = metadata.snapshots.flatMap((snapshot) => {
+      const index = snapshot.summary[SUMMARY_KEYS.lastValueIndex];
+      return index === undefined ? [snapshot['manifest-list']] : [snapshot['manifest-list'], index];
+    });
+    if (named.includes(this.#locationOf(key))) return true;
+    if (/\/metadata\/(snap|lvi)-/.test(key)) return false;
     // A merged manifest of a lost attempt is made again under the same name when its inputs did not change.
     return manifests === null || manifests.some(({ manifestPath }) => this.#context.keyOf(manifestPath) === key);
+  }
+
+  #locationOf(key: string): string {
+    return this.#context.location + key.slice(this.#prefix.length);
   }
 
   /** A commit by its id alone, for an intent whose files are not made again yet. */

@@ -16,11 +16,13 @@ import { partitionPath } from '../iceberg/partition-spec.ts';
 import { identifiedSchema, proposedSchema } from '../iceberg/proposal.ts';
 import { fieldByName } from '../iceberg/schema.ts';
 import type { ManifestEntry, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
+import { foldNewest, newestOf } from '../lastvalue/fold.ts';
 import { writeParquet } from '../parquet/writer.ts';
 import type { Upload } from '../sink.ts';
 import { type TableSettings, tableSettings } from '../table/properties.ts';
 import { type AddedManifest, addedManifest } from './added-manifest.ts';
 import { dataFileOf, sortingColumnsOf } from './describe-file.ts';
+import { seriesOf } from './last-value.ts';
 import { seedOf } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
 import type { Layout } from './premises.ts';
@@ -46,6 +48,8 @@ export interface MadeFiles {
   manifest: AddedManifest | null;
   added: Changed;
   layout: Layout;
+  /** The newest row of each series; null in tables without a time column. */
+  newest: Columns | null;
 }
 
 /**
@@ -58,15 +62,21 @@ export interface MadeFiles {
 export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
   const { identity, metadata, place } = input;
   const { schema, spec, sortOrder } = currentOf(metadata);
-  const { encodings } = tableSettings(metadata.properties);
+  const settings = tableSettings(metadata.properties);
+  const { encodings } = settings;
+  const series = seriesOf(schema, settings);
+  const newest: Columns[] = [];
   const { files } = planOf(columns, metadata);
   const sortingColumns = sortingColumnsOf(schema, sortOrder);
   const uploads: Upload[] = [];
   const entries: ManifestEntry[] = [];
   const added = new ChangedFiles();
   for (const file of files) {
+    const rows = gather(columns, file.rowIndexes);
+    // Rows of a file are in the order of their series mostly: the newest are then found in one look.
+    if (series !== null) newest.push(gather(rows, newestOf(rows, series)));
     const { bytes, facts } = writeParquet(
-      gather(columns, file.rowIndexes),
+      rows,
       { rowGroupRows: INGEST_ROW_GROUP_ROWS, encodings, sortingColumns, keyValues: [] },
       input.compress,
     );
@@ -92,7 +102,14 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
   const manifest = entries.length === 0 ? null : addedManifest(input, { schema, spec }, entries);
   if (manifest !== null) uploads.push({ key: manifest.key, bytes: manifest.bytes });
   const layout = { schemaId: schema['schema-id'], specId: spec['spec-id'], sortOrderId: sortOrder['order-id'] };
-  return { uploads, entries, manifest, added: added.sums(), layout };
+  return {
+    uploads,
+    entries,
+    manifest,
+    added: added.sums(),
+    layout,
+    newest: series === null ? null : foldNewest(newest, schema, series),
+  };
 }
 
 /** How the rows are split into files. */

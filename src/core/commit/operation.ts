@@ -1,5 +1,6 @@
 import type { Intent } from '../batch/intent.ts';
 import type { AppProgress } from '../batch/select.ts';
+import type { Columns } from '../columns/columns.ts';
 import type { TableMetadata, Value } from '../iceberg/types.ts';
 import type { Change } from '../sink.ts';
 import type { TableLayout } from '../table/definition.ts';
@@ -41,6 +42,8 @@ export interface AppendOperation extends Change {
   /** Null when there are no rows and only progress moves on. */
   manifest: AddedManifest | null;
   added: Changed;
+  /** The newest row of each series among its rows, in the schema of its files; null: the table has no series. */
+  newest: Columns | null;
   /** Written for the engine when the commit holds exactly one batch and that batch has an id. */
   batchId: string | null;
 }
@@ -97,6 +100,16 @@ export interface RewriteManifestsOperation extends Change {
   identity: CommitIdentity;
 }
 
+/** Names a last-value index on a table that has none, beside the same files. */
+export interface IndexOperation extends Change {
+  kind: 'index';
+  identity: CommitIdentity;
+  /** Snapshot whose rows were looked through. */
+  covers: bigint;
+  /** The newest row of each of its series. */
+  newest: Columns;
+}
+
 /** A change of metadata alone; found by its commit id in the list of changes, see `changes.ts`. */
 export interface UpdateOperation extends Change {
   kind: 'update';
@@ -138,6 +151,7 @@ export type Operation =
   | ReplaceOperation
   | OverwriteOperation
   | RewriteManifestsOperation
+  | IndexOperation
   | UpdateOperation
   | CreateOperation
   | AttachOperation

@@ -9,8 +9,8 @@ export interface Planned {
   /** None: the table is as asked already, and no version is written. */
   updates: readonly MetadataUpdate[];
   /**
-   * The columns change. An engine's last-value index is made for the old ones and must not be named any more: where the
-   * current snapshot names one, the commit adds a snapshot of the same files without it (contract, section 6).
+   * The columns change. A last-value index is made for the old ones and must not be named any more: where the current
+   * snapshot names one, the commit adds a snapshot of the same files with one for the new columns (contract, section 6).
    */
   columns?: true;
 }

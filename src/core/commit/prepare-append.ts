@@ -53,6 +53,7 @@ export function prepareAppend(input: AppendInput): AppendOperation {
     leftOut: input.leftOut.length === 0 ? null : serializeLeftOut(input.leftOut),
     manifest: made.manifest,
     added: made.added,
+    newest: made.newest,
     batchId: frames.length === 1 ? frames[0].batchId : null,
   };
 }

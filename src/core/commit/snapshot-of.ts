@@ -13,12 +13,13 @@ import type { ManifestFile, Snapshot, Summary } from '../iceberg/types.ts';
 import { applyUpdates, commitTime, type MetadataUpdate } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
 import { headOf, type IcebergBase, type Seen } from './iceberg-base.ts';
+import type { IndexOfSnapshot } from './last-value.ts';
 import { type MadeManifest, seedOf } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
 /** One snapshot on top of a base, as every operation that makes one describes it. */
-export interface SnapshotPlan {
+export interface SnapshotPlan extends IndexOfSnapshot {
   base: IcebergBase;
   identity: CommitIdentity;
   /** The branch it becomes the head of; main when absent. It exists, or the table has no snapshot yet. */
@@ -35,8 +36,6 @@ export interface SnapshotPlan {
   counts: Counts;
   /** The complete progress map after this commit; `carry`: it commits no batch, so the parent's goes on. */
   epochs: Epochs | 'carry';
-  /** `carry` only where the rows stay the same; else the new index's location, or null for none. */
-  lastValueIndex: string | 'carry' | null;
   batchId?: string | null;
   verdict?: string | null;
   /** Further keys of the summary. */
@@ -87,6 +86,7 @@ export function snapshotOf(
       commitId: identity.commitId,
       epochs: progress === 'carry' ? 'carry' : serializeEpochs(progress),
       lastValueIndex: plan.lastValueIndex,
+      noIndex: plan.noIndex,
       batchId: plan.batchId,
       verdict: plan.verdict,
       extra: plan.extra,
@@ -124,6 +124,7 @@ export function snapshotOf(
     uploads: [
       { key: context.keyOf(snapshot['manifest-list']), bytes: listBytes },
       ...made.filter(({ once }) => !once).map(({ row, bytes }) => ({ key: context.keyOf(row.manifestPath), bytes })),
+      ...(plan.uploads ?? []),
     ],
     bytes: utf8(serializeMetadata(next)),
     next: (etag) => ({

@@ -116,6 +116,8 @@ export const SUMMARY_KEYS = {
   verdict: 'sluice.verdict',
   batchId: 'timelake.batch-id',
   lastValueIndex: 'timelake.last-value-index',
+  /** Why a snapshot of ours on a table with a time column names no index. */
+  noIndex: 'sluice.no-last-value-index',
 } as const;
 
 /**
@@ -124,7 +126,7 @@ export const SUMMARY_KEYS = {
  * - `epochs`: the complete progress map after this commit, as text (`core/batch/epochs.ts`); null while there is none.
  *   `parents` are the summaries of the ancestry, newest first: when `epochs` is `carry`, the nearest map is repeated.
  * - `lastValueIndex`: location of this snapshot's index; `carry` keeps the parent's (same rows, as after compaction),
- *   null leaves it out. Only the parent itself is asked: an older index misses rows.
+ *   null leaves it out. Only the parent itself is asked: an older index misses rows. Why there is none is carried likewise.
  * - `batchId`: only when the commit holds exactly one batch. It is never carried: it belongs to the commit that made it.
  */
 export function carryForward(input: {
@@ -135,6 +137,8 @@ export function carryForward(input: {
   commitId: string;
   epochs: string | 'carry' | null;
   lastValueIndex: string | 'carry' | null;
+  /** Why there is none. */
+  noIndex?: string | null;
   batchId?: string | null;
   verdict?: string | null;
   /** Further keys, for instance of a caller's own. Keys made here win. */
@@ -143,10 +147,14 @@ export function carryForward(input: {
   const { counts, totals } = input;
   let carriedEpochs: string | null = null;
   let carriedIndex: string | null = null;
+  let carriedReason: string | null = null;
   if (input.epochs === 'carry' || input.lastValueIndex === 'carry') {
     let nearest = true;
     for (const parent of input.parents) {
-      if (nearest) carriedIndex = own(parent, SUMMARY_KEYS.lastValueIndex) ?? null;
+      if (nearest) {
+        carriedIndex = own(parent, SUMMARY_KEYS.lastValueIndex) ?? null;
+        carriedReason = own(parent, SUMMARY_KEYS.noIndex) ?? null;
+      }
       nearest = false;
       carriedEpochs = own(parent, SUMMARY_KEYS.epochs) ?? null;
       if (carriedEpochs !== null || input.epochs !== 'carry') break;
@@ -165,6 +173,7 @@ export function carryForward(input: {
     ...TOTAL_NAMES.map((name): [string, string] => [TOTAL_KEYS[name], String(totals[name])]),
     [SUMMARY_KEYS.batchId, input.batchId],
     [SUMMARY_KEYS.lastValueIndex, input.lastValueIndex === 'carry' ? carriedIndex : input.lastValueIndex],
+    [SUMMARY_KEYS.noIndex, input.lastValueIndex === 'carry' ? carriedReason : input.noIndex],
     [SUMMARY_KEYS.commitId, input.commitId],
     [SUMMARY_KEYS.verdict, input.verdict],
     [SUMMARY_KEYS.epochs, input.epochs === 'carry' ? carriedEpochs : input.epochs],

@@ -1,9 +1,9 @@
 /** Steps of maintenance, in the order in which they run: what one lets go of, the next need not look at. */
-export const STEPS = ['retention', 'compact', 'expire', 'erase', 'sweep'] as const;
+export const STEPS = ['retention', 'compact', 'index', 'expire', 'erase', 'sweep'] as const;
 export type Step = (typeof STEPS)[number];
 
 /** Steps of a request that names none. A sweep lists the whole folder, and is asked for. */
-export const STEPS_DEFAULT: readonly Step[] = ['retention', 'compact', 'expire', 'erase'];
+export const STEPS_DEFAULT: readonly Step[] = ['retention', 'compact', 'index', 'expire', 'erase'];
 
 export interface MaintenancePlan {
   steps: readonly Step[];

@@ -1,5 +1,6 @@
 import { formatDuration, parseDuration } from '../base/duration.ts';
 import { invalid } from '../base/errors.ts';
+import { INDEX_ROWS_MAX, LAST_VALUE_SERIES_DEFAULT } from '../base/index-limits.ts';
 import {
   FLUSH_BYTES_DEFAULT,
   FLUSH_INTERVAL_DEFAULT_MS,
@@ -53,6 +54,8 @@ const flushRows: Check = (value) =>
   count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null;
 const flushBytes: Check = (value) =>
   count(value) !== null && Number(value) <= FLUSH_BYTES_DEFAULT ? String(Number(value)) : null;
+const seriesMax: Check = (value) =>
+  /^[0-9]{1,15}$/.test(value) && Number(value) <= INDEX_ROWS_MAX ? String(Number(value)) : null;
 
 /** Settings a definition may carry, canonical key → check that also normalises. What creation fixes is not here. */
 export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = new Map([
@@ -101,6 +104,13 @@ export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = 
     { check: sweepInterval, meaning: 'time between sweeps of files that nothing refers to (at least 1d; default off)' },
   ],
   ['sluice.sweep-grace', { check: sweepGrace, meaning: 'least age of such a file (at least 1d; default 3d)' }],
+  [
+    'sluice.last-value-series-max',
+    {
+      check: seriesMax,
+      meaning: 'series up to which the newest rows are kept (default 100000, most 1000000, 0: never)',
+    },
+  ],
   ['write.parquet.compression-codec', { check: oneOf('zstd'), meaning: 'always zstd in files of this service' }],
   ['write.metadata.previous-versions-max', { check: count, meaning: 'length of the metadata log' }],
 ]);
@@ -220,6 +230,8 @@ export interface TableSettings {
   /** `additive`: batches bring new columns and wider types with them. */
   schemaEvolution: 'off' | 'additive';
   flush: { intervalMs: number; rows: number; bytes: number };
+  /** Series up to which the newest row of each is kept. */
+  lastValueSeriesMax: number;
   dropped: boolean;
   /** True once the service serves this table (created or attached by it). */
   served: boolean;
@@ -274,6 +286,7 @@ export function tableSettings(properties: Record<string, string>): TableSettings
       rows: Number(read('sluice.flush-rows', String(FLUSH_ROWS_MAX))),
       bytes: Number(read('sluice.flush-bytes', String(FLUSH_BYTES_DEFAULT))),
     },
+    lastValueSeriesMax: Number(read('sluice.last-value-series-max', String(LAST_VALUE_SERIES_DEFAULT))),
     dropped: properties['sluice.dropped'] === 'true',
     served: properties['sluice.format-version'] !== undefined,
   };

@@ -296,6 +296,15 @@ export const Maintained = describing<MaintainView>()(
           partitions: Count,
         }),
         compact: step(changedEntries),
+        index: step({
+          ...changedEntries,
+          state: v.picklist(['kept', 'needed', 'made', 'impossible']),
+          reason: v.nullable(
+            v.picklist(['delete-files', 'unreadable-file', 'table-too-large', 'too-many-series', 'too-large']),
+          ),
+          series: Count,
+          files: Count,
+        }),
         expire: step(expiredEntries),
         erase: step({ keys: Count, kept: Count, uploads: Count, remaining: Count }),
         sweep: step({

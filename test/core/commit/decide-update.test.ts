@@ -11,13 +11,14 @@ import { parseSchemaChanges, schemaWarnings } from '../../../src/core/commit/pla
 import type { SinkContext } from '../../../src/core/commit/sink-context.ts';
 import { metadataKey } from '../../../src/core/iceberg/locations.ts';
 import type { TableMetadata } from '../../../src/core/iceberg/types.ts';
+import { IndexMemory } from '../../../src/core/lastvalue/memory.ts';
 import { codecs } from '../../../src/engine/codecs.ts';
 import { append, commit, LOCATION, snapshotOf, timeTable, UUID } from '../iceberg/fixtures.ts';
 
 const CONTEXT: SinkContext = {
   location: LOCATION,
-  deflate: codecs.deflate,
-  digest: codecs.digest,
+  ...codecs,
+  indexes: new IndexMemory(),
   keyOf: (location) => location,
   versionLocation: (version) => metadataKey(LOCATION, version),
 };

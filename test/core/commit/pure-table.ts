@@ -18,6 +18,7 @@ import { currentSchema, defaultSpec, serializeMetadata } from '../../../src/core
 import { currentSnapshot } from '../../../src/core/iceberg/snapshot.ts';
 import type { ManifestEntry, ManifestFile, Snapshot, TableMetadata } from '../../../src/core/iceberg/types.ts';
 import { applyUpdates, type MetadataUpdate } from '../../../src/core/iceberg/updates.ts';
+import { IndexMemory } from '../../../src/core/lastvalue/memory.ts';
 import type { Decision } from '../../../src/core/sink.ts';
 import { layOut, type TableDefinition } from '../../../src/core/table/definition.ts';
 import { codecs } from '../../../src/engine/codecs.ts';
@@ -49,6 +50,8 @@ export class PureTable {
   /** Keys that the last decision had read for it. */
   read: string[] = [];
   #sequence = 0;
+  /** Ingest time of the last append. */
+  #ingestMs = 0;
 
   constructor(definition: TableDefinition = SERIES, seed = 3) {
     this.#random = new SeededRandom(seed);
@@ -74,6 +77,7 @@ export class PureTable {
     return {
       location: PLACE.location,
       ...codecs,
+      indexes: new IndexMemory(),
       keyOf: (path) => PLACE.prefix + path.slice(PLACE.location.length),
       versionLocation: (version) => metadataKey(PLACE.location, version),
     };
@@ -159,11 +163,13 @@ export class PureTable {
   appendOf(rows: readonly SeriesRow[]): Operation {
     const frame = this.frame(rows);
     const { sequence } = frame;
+    const identity = this.identity();
+    this.#ingestMs = identity.timeMs;
     return prepareAppend({
       intent: {
         form: 1,
         operation: 'append',
-        ...this.identity(),
+        ...identity,
         ledgerId: '00000000000000aa',
         first: sequence,
         last: sequence,
@@ -185,7 +191,7 @@ export class PureTable {
 
   /** Files of rows as a compaction would have made them, with the uploads that bring them. */
   compacted(rows: readonly SeriesRow[], identity: CommitIdentity) {
-    const columns = rowsOf([this.frame(rows)], this.metadata, identity.timeMs);
+    const columns = rowsOf([this.frame(rows)], this.metadata, this.#ingestMs);
     const made = makeFiles(columns, { identity, metadata: this.metadata, place: PLACE, ...codecs });
     return {
       outputs: made.entries.map(({ dataFile }) => dataFile),

@@ -79,6 +79,7 @@ describe('properties: what is read', () => {
       rowGroupRows: 1_048_576,
       schemaEvolution: 'off',
       flush: { intervalMs: 10_000, rows: 100_000, bytes: 16 * 1024 * 1024 },
+      lastValueSeriesMax: 100_000,
       dropped: false,
       served: false,
     });

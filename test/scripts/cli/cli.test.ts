@@ -353,6 +353,7 @@ describe('looking and upkeep', () => {
       steps: {
         retention: { error: null, report: { changed: false, files: 0, partitions: 0 } },
         compact: { error: null, report: { changed: true, version: 7 } },
+        index: { error: null, report: { changed: true, version: 8, state: 'made', series: 1000, files: 3 } },
         expire: error === null ? { error, report: { changed: true, version: 8, snapshots: ['1', '2'] } } : { error },
         erase: { error: null, report: { keys: 10_000, remaining: 5 } },
         sweep: { error: null, report: { orphans: 3, bytes: 4000, listed: 50 } },
@@ -362,6 +363,7 @@ describe('looking and upkeep', () => {
     expect((await run('maintain', 'a/t')).out.split('\n')).toEqual([
       'retention: nothing to do, 0 partitions, 0 files',
       'compact: version 7, 11 files in 2 steps',
+      'index: version 8, 1,000 series',
       'expire: version 8, 2 snapshots',
       'erase: 10,000 files, 5 are left',
       'rewrite-manifests: nothing to do',

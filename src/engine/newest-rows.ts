@@ -1,0 +1,108 @@
+import { SluiceError } from '../core/base/errors.ts';
+import {
+  INDEX_BYTES_MAX,
+  INDEX_FOLD_BYTES,
+  INDEX_SCAN_BYTES_MAX,
+  INDEX_WINDOW_ROWS,
+} from '../core/base/index-limits.ts';
+import { COMPACT_PIECE_BYTES } from '../core/base/limits.ts';
+import type { Columns } from '../core/columns/columns.ts';
+import { gather } from '../core/columns/gather.ts';
+import { byteSizeOf } from '../core/columns/row-bytes.ts';
+import type { Schema } from '../core/iceberg/types.ts';
+import { foldNewest, newestOf, type Series } from '../core/lastvalue/fold.ts';
+import type { LiveFile } from '../core/maintain/live-files.ts';
+import { FileWindows, type WindowPorts } from './file-windows.ts';
+import { keyAt, type TableFilesNow } from './live-files.ts';
+import type { TablePlace } from './open-table.ts';
+
+/** Why the newest rows cannot be found by looking through the files. */
+export type NoScan =
+  /** Rows that delete files take away are in the data files still. */
+  | 'delete-files'
+  /** Files that are no Parquet, are encrypted, or that this service's reader does not know. */
+  | 'unreadable-file'
+  | 'table-too-large'
+  | 'too-many-series'
+  | 'too-large';
+
+/**
+ * The newest row of each series, found by reading data files window by window, in the order of their commits. What is in
+ * memory is a window, what was gathered since the last fold, and the newest rows themselves.
+ */
+export class NewestRows {
+  readonly #ports: WindowPorts;
+  readonly #place: TablePlace;
+  readonly #of: { schema: Schema; series: Series; seriesMax: number };
+  readonly #scanned = new Set<string>();
+  #parts: Columns[] = [];
+  #partBytes = 0;
+  #bytes = 0;
+
+  constructor(ports: WindowPorts, place: TablePlace, of: { schema: Schema; series: Series; seriesMax: number }) {
+    this.#ports = ports;
+    this.#place = place;
+    this.#of = of;
+  }
+
+  get filesRead(): number {
+    return this.#scanned.size;
+  }
+
+  /**
+   * Looks through the files that it has not seen yet. Null when it went through; else it is of no more use.
+   *
+   * @throws corrupt `data-file-missing`, `parquet-corrupt`; StoreError
+   */
+  async add({ files, deletes }: TableFilesNow): Promise<NoScan | null> {
+    if (deletes.length > 0) return 'delete-files';
+    const fresh = files
+      .filter(({ entry }) => !this.#scanned.has(entry.dataFile.filePath))
+      .sort((a, b) => Number((a.entry.sequenceNumber ?? 0n) - (b.entry.sequenceNumber ?? 0n)));
+    for (const file of fresh) this.#bytes += Number(file.entry.dataFile.fileSizeInBytes);
+    if (this.#bytes > INDEX_SCAN_BYTES_MAX) return 'table-too-large';
+    for (const file of fresh) {
+      const problem = await this.#file(file);
+      if (problem !== null) return problem;
+      this.#scanned.add(file.entry.dataFile.filePath);
+    }
+    return this.#fold();
+  }
+
+  /** The newest rows of all files seen. Called after `add`. */
+  get rows(): Columns {
+    const { schema, series } = this.#of;
+    return this.#parts.length === 1 ? this.#parts[0] : foldNewest(this.#parts, schema, series);
+  }
+
+  async #file({ entry: { dataFile } }: LiveFile): Promise<NoScan | null> {
+    const { schema, series } = this.#of;
+    if (dataFile.fileFormat.toUpperCase() !== 'PARQUET' || dataFile.keyMetadata !== null) return 'unreadable-file';
+    const key = keyAt(this.#place, dataFile.filePath);
+    try {
+      const file = await FileWindows.open(this.#ports, key, dataFile, schema, COMPACT_PIECE_BYTES);
+      for (let isLast = dataFile.recordCount === 0n; !isLast; ) {
+        const next = await file.next(INDEX_WINDOW_ROWS);
+        isLast = next.isLast;
+        const newest = gather(next.window, newestOf(next.window, series));
+        this.#parts.push(newest);
+        this.#partBytes += byteSizeOf(newest);
+        const problem = this.#partBytes >= INDEX_FOLD_BYTES ? this.#fold() : null;
+        if (problem !== null) return problem;
+      }
+    } catch (error) {
+      if (error instanceof SluiceError && error.kind === 'invalid') return 'unreadable-file';
+      throw error;
+    }
+    return null;
+  }
+
+  #fold(): NoScan | null {
+    const { schema, series, seriesMax } = this.#of;
+    const newest = foldNewest(this.#parts, schema, series);
+    this.#parts = [newest];
+    this.#partBytes = 0;
+    if (newest.rows > seriesMax) return 'too-many-series';
+    return byteSizeOf(newest) > INDEX_BYTES_MAX ? 'too-large' : null;
+  }
+}
