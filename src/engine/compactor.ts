@@ -22,6 +22,7 @@ import {
   tableLeftAlone,
   tierFileOf,
 } from '../core/maintain/live-files.ts';
+import { faultOf, type TableFault } from '../core/maintain/table-fault.ts';
 import { type Picked, pick, smallBelow, type TierRun } from '../core/maintain/tiers.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import type { LogEvent } from './commit-log.ts';
@@ -107,6 +108,8 @@ export class Compactor implements Chore {
   #turn: Promise<unknown> = Promise.resolve();
   /** Files that could not be merged; they are not tried again in this incarnation. */
   readonly #failed = new Map<string, LeftAlone>();
+  /** Faults of files among them, by path. */
+  readonly #faulty = new Map<string, TableFault>();
   #leftAlone: LeftAloneFiles[] = [];
   #last: CompactionStatus['last'] = null;
   #failures = 0;
@@ -116,7 +119,7 @@ export class Compactor implements Chore {
   constructor(ports: CompactorPorts, table: OpenTable) {
     this.#ports = ports;
     this.#table = table;
-    this.live = new LiveFiles(ports, table.place);
+    this.live = new LiveFiles(ports, table.place, table.faults);
   }
 
   get status(): CompactionStatus {
@@ -250,6 +253,8 @@ export class Compactor implements Chore {
       counts.set(reason, count);
     });
     this.#leftAlone = [...counts.values()];
+    const byPath = new Map(files.map((file) => [file.entry.dataFile.filePath, file]));
+    this.#tellFaults(byPath);
     const snapshot = currentSnapshot(metadata);
     if (!full && snapshot !== null) {
       const { filesToNext } = picked;
@@ -258,7 +263,7 @@ export class Compactor implements Chore {
     return {
       ...picked,
       base,
-      files: new Map(files.map((file) => [file.entry.dataFile.filePath, file])),
+      files: byPath,
       leftAlone: this.#leftAlone,
     };
   }
@@ -360,8 +365,17 @@ export class Compactor implements Chore {
     }
     const reason = error.type === 'unsorted-input' ? 'unsorted' : 'unreadable';
     for (const { path } of run.files) this.#failed.set(path, reason);
+    const fault = faultOf(error);
+    if (fault !== null) this.#faulty.set(run.files[0].path, fault);
+    this.#tellFaults(live);
     this.#error = this.#record(error);
     this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#error });
+  }
+
+  /** Faults of files that are still in the table. */
+  #tellFaults(live: { has(path: string): boolean }): void {
+    for (const path of this.#faulty.keys()) if (!live.has(path)) this.#faulty.delete(path);
+    this.#table.faults.found('compaction', [...this.#faulty.values()], this.#ports.clock.now());
   }
 
   #fail(error: unknown): void {

@@ -63,6 +63,7 @@ export class Eraser implements Chore {
       const erased = await this.erase();
       log({ event: 'erased', table: this.#table.place.location, ...erased });
     } catch (error) {
+      this.#table.faults.failed('erasing', error, clock.now());
       const told = this.#tries.failed(error, clock.now());
       log({ event: 'erase-failed', table: this.#table.place.location, ...told });
     }
@@ -76,6 +77,7 @@ export class Eraser implements Chore {
   async erase(): Promise<Erased> {
     const uploads = await this.#endUploads();
     const { keys, kept } = await this.#eraseDue();
+    this.#table.faults.found('erasing', [], this.#ports.clock.now());
     this.#tries.succeeded(0);
     return { keys, kept, uploads };
   }

@@ -7,6 +7,8 @@ import { currentSchema } from '../core/iceberg/metadata.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { DataFile, ManifestFile } from '../core/iceberg/types.ts';
 import { type LiveFile, liveFileOf, timeIdOf } from '../core/maintain/live-files.ts';
+import type { TableFault } from '../core/maintain/table-fault.ts';
+import type { Faults } from './faults.ts';
 import type { TablePlace, TablePorts } from './open-table.ts';
 import { persevere, runBounded } from './uploader.ts';
 
@@ -24,11 +26,14 @@ export interface TableFilesNow {
 export class LiveFiles {
   readonly #ports: TablePorts;
   readonly #place: TablePlace;
+  readonly #faults: Faults;
   #known = new Map<string, TableFilesNow>();
 
-  constructor(ports: TablePorts, place: TablePlace) {
+  /** `faults` is told what is wrong with the files, and that delete files are there, which are nobody's of this service. */
+  constructor(ports: TablePorts, place: TablePlace, faults: Faults) {
     this.#ports = ports;
     this.#place = place;
+    this.#faults = faults;
   }
 
   /**
@@ -36,6 +41,18 @@ export class LiveFiles {
    * `manifest-list-missing`, `manifest-missing`; StoreError
    */
   async of(base: IcebergBase): Promise<TableFilesNow> {
+    const { clock } = this.#ports;
+    try {
+      const now = await this.#read(base);
+      this.#faults.found('files', deleteFaults(now, this.#place), clock.now());
+      return now;
+    } catch (error) {
+      this.#faults.failed('files', error, clock.now());
+      throw error;
+    }
+  }
+
+  async #read(base: IcebergBase): Promise<TableFilesNow> {
     const rows = (await this.rows(base)).filter((row) => row.addedFilesCount + row.existingFilesCount > 0);
     const bytes = rows.reduce((sum, row) => sum + Number(row.manifestLength), 0);
     if (rows.length > OPERATION_MANIFESTS_MAX || bytes > OPERATION_MANIFEST_BYTES_MAX) {
@@ -93,6 +110,16 @@ export class LiveFiles {
     if (stored === null) throw corrupt(missing, `file of the current snapshot is missing: ${location}`);
     return stored.bytes;
   }
+}
+
+function deleteFaults({ deletes }: TableFilesNow, { location }: TablePlace): TableFault[] {
+  const [first] = deletes;
+  if (first === undefined) return [];
+  const path = first.file.filePath;
+  const name = path.startsWith(`${location}/`) ? path.slice(location.length + 1) : path;
+  return [
+    { kind: 'foreign-delete-files', what: deletes.length === 1 ? name : `${name} and ${deletes.length - 1} more` },
+  ];
 }
 
 /** Key of a location in the table's folder. Throws corrupt `foreign-location` for any other. */

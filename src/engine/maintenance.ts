@@ -6,6 +6,7 @@ import type { Compactor, MaintainReport } from './compactor.ts';
 import type { Erased, Eraser } from './eraser.ts';
 import type { ExpireReport, Expirer } from './expirer.ts';
 import { errorRecord } from './failures.ts';
+import type { FaultSource } from './faults.ts';
 import type { IndexRebuild, IndexReport } from './index-rebuild.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable } from './open-table.ts';
@@ -46,6 +47,15 @@ export interface MaintenanceParts {
   log(event: LogEvent): void;
 }
 
+const SOURCES: Readonly<Record<Step, FaultSource>> = {
+  retention: 'retention',
+  compact: 'compaction',
+  index: 'index',
+  expire: 'expiry',
+  erase: 'erasing',
+  sweep: 'sweep',
+};
+
 /** All upkeep of a table by request. A step that fails is told, and neither undoes nor hides the others. */
 export class Maintenance {
   readonly #parts: MaintenanceParts;
@@ -62,7 +72,10 @@ export class Maintenance {
     const step = async <T>(name: Step, work: () => Promise<T>): Promise<Outcome<T> | null> => {
       if (!steps.includes(name)) return null;
       try {
-        return { error: null, report: await work() };
+        const report = await work();
+        // Compaction tells itself which files it goes around.
+        if (name !== 'compact') table.faults.found(SOURCES[name], [], this.#parts.clock.now());
+        return { error: null, report };
       } catch (error) {
         thrown.push(error);
         return { error: this.#failed(name, error), report: null };
@@ -103,7 +116,9 @@ export class Maintenance {
   }
 
   #failed(step: Step, error: unknown): ErrorRecord {
-    const record = errorRecord(error, this.#parts.clock.now());
+    const { clock, table } = this.#parts;
+    const record = errorRecord(error, clock.now());
+    table.faults.failed(SOURCES[step], error, clock.now());
     this.#parts.log({ event: 'maintain-failed', table: this.#parts.table.place.location, step, ...record });
     return record;
   }

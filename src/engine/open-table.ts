@@ -5,6 +5,7 @@ import type { Operation } from '../core/commit/operation.ts';
 import type { Store } from '../store/store.ts';
 import type { CommitObserver } from './commit-log.ts';
 import { type CommitResult, Committer } from './committer.ts';
+import { Faults } from './faults.ts';
 import { Hint } from './hint.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Marks, Random } from './ports.ts';
@@ -36,6 +37,8 @@ export class OpenTable {
   readonly place: TablePlace;
   readonly sink: IcebergSink;
   readonly loader: Loader<IcebergBase, Operation>;
+  /** What work on it found to be wrong with it. */
+  readonly faults = new Faults();
   readonly #committer: Committer<IcebergBase, Operation>;
   readonly #hint: Hint<IcebergBase, Operation>;
   readonly #clock: Clock;

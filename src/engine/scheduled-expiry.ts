@@ -62,11 +62,13 @@ export class ScheduledExpiry implements Chore {
     const { location } = this.#table.place;
     try {
       const { changed, snapshotIds, refs, files, metadataFiles } = await this.#expirer.expire(false);
+      this.#table.faults.found('expiry', [], clock.now());
       // Nothing to do, although it was due: somebody else was first, or ages of a branch and of its ref cross.
       this.#tries.succeeded(clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs));
       const told = { changed, snapshots: snapshotIds.length, refs: refs.length, files, metadataFiles };
       log({ event: 'expired', table: location, ...told });
     } catch (error) {
+      this.#table.faults.failed('expiry', error, clock.now());
       const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
       log({ event: 'expire-failed', table: location, ...told });
     }

@@ -76,9 +76,11 @@ export class ScheduledRetention implements Chore {
       const { base: after, changed, files, rows, partitions } = await this.#retention.drop(false);
       // The list told of data that is not there any more, or that is not known to be old: so each file is asked.
       if (!changed) this.#looked = await this.#look(after, retentionCutoff(after.metadata, clock.now()));
+      this.#table.faults.found('retention', [], clock.now());
       this.#tries.succeeded(clock.now() + RETENTION_INTERVAL_MIN_MS);
       log({ event: 'retained', table: location, changed, files, rows: rows.toString(), partitions });
     } catch (error) {
+      this.#table.faults.failed('retention', error, clock.now());
       const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
       log({ event: 'retention-failed', table: location, ...told });
     }

@@ -50,9 +50,11 @@ export class ScheduledSweep implements Chore {
       const { listed, orphans, bytes, next } = await this.#sweep.sweep(false, this.#after);
       this.#after = next;
       if (next === null) ledger.swept(clock.now());
+      this.#table.faults.found('sweep', [], clock.now());
       this.#tries.succeeded(0);
       log({ event: 'swept', table: location, listed, orphans, bytes, is_last: next === null });
     } catch (error) {
+      this.#table.faults.failed('sweep', error, clock.now());
       const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
       log({ event: 'sweep-failed', table: location, ...told });
     }

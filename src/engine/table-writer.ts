@@ -404,6 +404,7 @@ export class TableWriter {
       this.#forced = false;
       this.#loadFailures = 0;
       this.#lastRunError = null;
+      this.#table.faults.found('commit', [], clock.now());
       this.#retryLoadMs = 0;
       this.#pointer.move();
       await this.#chores.run();
@@ -478,6 +479,7 @@ export class TableWriter {
 
   /** What failed is tried again, later each time. */
   #failed(error: unknown): ErrorRecord {
+    this.#table.faults.failed('commit', error, this.#ports.clock.now());
     this.#loadFailures++;
     this.#retryLoadMs = this.#ports.clock.now() + retryWaitMs(this.#loadFailures);
     this.#lastRunError = this.#record(error);

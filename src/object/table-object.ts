@@ -419,6 +419,7 @@ export class TableObject extends DurableObject<Env> {
       sweep: { ...choreView(this.#parts.sweeping.state), swept_ms: state.sweptMs },
       schedule: this.#schedule(),
       compaction: compactionView(this.#parts.compactor.status),
+      faults: this.#parts.table.faults.list.map(({ kind, what, sinceMs }) => ({ kind, what, since_ms: sinceMs })),
       incarnation: {
         started_ms: this.#parts.startedMs,
         found: this.#parts.found,

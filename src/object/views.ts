@@ -4,6 +4,7 @@ import { currentOf } from '../core/commit/make-files.ts';
 import type { Proposal } from '../core/iceberg/proposal.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
+import type { FaultKind } from '../core/maintain/table-fault.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
 import type { AppStatus } from '../engine/apps.ts';
 import type { ChoreState, ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
@@ -79,6 +80,8 @@ export interface StatusView {
     sweep_ms: number | null;
   };
   compaction: CompactionView;
+  /** What work on the table found to be wrong with its files. Nothing is deleted because of it. */
+  faults: { kind: FaultKind; what: string; since_ms: number }[];
   incarnation: {
     started_ms: number;
     /** What this incarnation found when it began. */

@@ -297,6 +297,9 @@ export const RETENTION_INTERVAL_MIN_MS = 60_000;
 /** A kept due time of upkeep may be so much too late: upkeep that late harms nobody, and each change of it is a billed write. */
 export const KEPT_DUE_SLACK_MS = 15 * 60_000;
 
+/** Faults of a table that its status tells: the first few lead to the rest. */
+export const FAULTS_MAX = 20;
+
 /** Wait after scheduled upkeep that failed: nobody waits for it, and appends go on without. */
 export const CHORE_RETRY = { baseMs: 60_000, capMs: 3_600_000 };
 

@@ -13,7 +13,7 @@ import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './ic
 import { indexAfterAppend, indexNeeds } from './last-value.ts';
 import type { MadeManifest } from './made-manifest.ts';
 import { liveFiles, manifestsToMerge } from './manifest-policy.ts';
-import { mergeManifests } from './merge-manifests.ts';
+import { mergeReadable } from './merge-manifests.ts';
 import type { AppendOperation } from './operation.ts';
 import { countsOf } from './select-files.ts';
 import type { SinkContext } from './sink-context.ts';
@@ -118,9 +118,9 @@ function mergedManifests(
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
   const merged: { made: MadeManifest; group: readonly ManifestFile[] }[] = [];
   for (const group of groupsToMerge(operation, parentRows, sequenceNumber)) {
-    const { intent } = operation;
-    const made = mergeManifests(context, { metadata, group, bytesOf: known.bytesOf, identity: intent, sequenceNumber });
-    if (made !== null) merged.push({ made, group });
+    const { intent: identity } = operation;
+    const one = mergeReadable(context, { metadata, group, bytesOf: known.bytesOf, identity, sequenceNumber });
+    if (one !== null) merged.push(one);
   }
   return merged;
 }

@@ -51,9 +51,20 @@ export interface Manifest {
  * manifests of a version 1 table, where all numbers are 0, and but for a file sequence number that the writer's schema
  * did not know yet, which stays null.
  *
- * Throws corrupt `avro-corrupt`, `avro-codec-unsupported` or `manifest-corrupt`.
+ * Throws corrupt `avro-corrupt`, `avro-codec-unsupported` or `manifest-corrupt`, which name the file.
  */
 export function readManifest(bytes: Uint8Array, options: ManifestReadOptions): Manifest {
+  const path = options.row?.manifestPath;
+  if (path === undefined) return read(bytes, options);
+  try {
+    return read(bytes, options);
+  } catch (error) {
+    if (!(error instanceof SluiceError) || error.kind !== 'corrupt' || error.message.includes(path)) throw error;
+    throw corrupt(error.type, `${error.message}: ${path}`, error.detail, error);
+  }
+}
+
+function read(bytes: Uint8Array, options: ManifestReadOptions): Manifest {
   const { deflate, row } = options;
   const container = openContainer(bytes);
   const { spec, schema, content, version } = readHeader(container, options);

@@ -105,6 +105,7 @@ const statusEntries = {
     last_error: v.nullable(Failure),
     left_alone: LeftAlone,
   }),
+  faults: v.array(v.object({ kind: v.string(), what: v.string(), since_ms: Millis })),
   incarnation: v.object({ started_ms: Millis, last_run_error: v.nullable(Failure) }),
 };
 const receiptEntries = {
