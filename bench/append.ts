@@ -356,7 +356,7 @@ function rest(ms: number): Promise<void> {
 
 /** The data file of the last append, read back. */
 async function newestFile(runtime: Runtime, rows: number): Promise<{ fileBytes: number; digest: string }> {
-  const keys = [...runtime.bucket.objects.keys()].filter((key) => key.endsWith('.parquet'));
+  const keys = [...runtime.bucket.objects.keys()].filter((key) => key.includes('/data/'));
   const bytes = runtime.bucket.objects.get(keys[keys.length - 1])?.bytes ?? new Uint8Array(0);
   const footer = parseFooter(bytes, bytes.length);
   const described = await fetch(runtime.url + TABLE);

@@ -148,7 +148,7 @@ async function merge({ url }: Runtime): Promise<Maintained> {
 
 async function timedMerge(runtime: Runtime, files: number, rows: number) {
   await filled(runtime, files, rows);
-  const inputs = [...runtime.bucket.objects].filter(([key]) => key.endsWith('.parquet')).map(([, { bytes }]) => bytes);
+  const inputs = [...runtime.bucket.objects].filter(([key]) => key.includes('/data/')).map(([, { bytes }]) => bytes);
   runtime.bucket.requests.clear();
   const before = cpuMsOf(runtime.pid);
   const start = performance.now();

@@ -5,18 +5,21 @@ import { sha256 } from './platform/hash.ts';
 import { systemClock, systemRandom } from './platform/system.ts';
 import { consume } from './queue/consumer.ts';
 import { rowsQueue } from './queue/rows-queue.ts';
+import { latestReader } from './read/latest.ts';
 import { type Env, originsOf, queueSettingsOf, settingsOf, tokensOf } from './settings.ts';
 
 export { TableObject } from './object/table-object.ts';
 
 const app = createApp<Env>((env) => {
   const { lake } = settingsOf(env);
-  const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
+  const ports = { clock: systemClock, random: systemRandom };
+  const tables = new LakeTables(env.LAKE, lake, ports);
   return {
     tokens: tokensOf(env, sha256),
     object: objectsOf(env),
     tables: (after, limit, visible) => tables.page(after, limit, visible),
     queue: () => rowsQueue(env.ROWS, queueSettingsOf(env)),
+    latest: latestReader(env.LAKE, lake, ports),
     names: (after, most, visible) => tables.names(after, most, visible),
     ...systemClock,
   };

@@ -1,6 +1,6 @@
 import type { Decompress } from '../core/base/codecs.ts';
 import { conflict, SluiceError } from '../core/base/errors.ts';
-import { INDEX_TRIES_MAX } from '../core/base/index-limits.ts';
+import { INDEX_SCAN_BYTES_MAX, INDEX_TRIES_MAX } from '../core/base/index-limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import type { CommitIdentity, IndexOperation } from '../core/commit/operation.ts';
@@ -86,7 +86,12 @@ export class IndexRebuild {
     const settings = tableSettings(metadata.properties);
     const series = seriesOf(schema, settings);
     if (series === null) throw new Error('a table that needs an index has series');
-    return new NewestRows(this.#ports, this.#table.place, { schema, series, seriesMax: settings.lastValueSeriesMax });
+    return new NewestRows(this.#ports, this.#table.place, {
+      schema,
+      series,
+      seriesMax: settings.lastValueSeriesMax,
+      bytesMax: INDEX_SCAN_BYTES_MAX,
+    });
   }
 
   /** Null when other commits got in between. */

@@ -1,10 +1,5 @@
 import { SluiceError } from '../core/base/errors.ts';
-import {
-  INDEX_BYTES_MAX,
-  INDEX_FOLD_BYTES,
-  INDEX_SCAN_BYTES_MAX,
-  INDEX_WINDOW_ROWS,
-} from '../core/base/index-limits.ts';
+import { INDEX_BYTES_MAX, INDEX_FOLD_BYTES, INDEX_WINDOW_ROWS } from '../core/base/index-limits.ts';
 import { COMPACT_PIECE_BYTES } from '../core/base/limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { gather } from '../core/columns/gather.ts';
@@ -26,6 +21,15 @@ export type NoScan =
   | 'too-many-series'
   | 'too-large';
 
+/** What is looked for, and the bounds of it. */
+export interface NewestOf {
+  schema: Schema;
+  series: Series;
+  seriesMax: number;
+  /** Bytes of the files. */
+  bytesMax: number;
+}
+
 /**
  * The newest row of each series, found by reading data files window by window, in the order of their commits. What is in
  * memory is a window, what was gathered since the last fold, and the newest rows themselves.
@@ -33,13 +37,13 @@ export type NoScan =
 export class NewestRows {
   readonly #ports: WindowPorts;
   readonly #place: TablePlace;
-  readonly #of: { schema: Schema; series: Series; seriesMax: number };
+  readonly #of: NewestOf;
   readonly #scanned = new Set<string>();
   #parts: Columns[] = [];
   #partBytes = 0;
   #bytes = 0;
 
-  constructor(ports: WindowPorts, place: TablePlace, of: { schema: Schema; series: Series; seriesMax: number }) {
+  constructor(ports: WindowPorts, place: TablePlace, of: NewestOf) {
     this.#ports = ports;
     this.#place = place;
     this.#of = of;
@@ -60,7 +64,7 @@ export class NewestRows {
       .filter(({ entry }) => !this.#scanned.has(entry.dataFile.filePath))
       .sort((a, b) => Number((a.entry.sequenceNumber ?? 0n) - (b.entry.sequenceNumber ?? 0n)));
     for (const file of fresh) this.#bytes += Number(file.entry.dataFile.fileSizeInBytes);
-    if (this.#bytes > INDEX_SCAN_BYTES_MAX) return 'table-too-large';
+    if (this.#bytes > this.#of.bytesMax) return 'table-too-large';
     for (const file of fresh) {
       const problem = await this.#file(file);
       if (problem !== null) return problem;

@@ -8,6 +8,7 @@ import type { RowsMessage } from '../core/batch/message.ts';
 import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
+import type { LatestFound, LatestQuery, WaitingRows } from '../read/latest.ts';
 import { authenticate, needs } from './auth.ts';
 import { cors } from './cors.ts';
 import { postSample } from './infer/infer.ts';
@@ -23,6 +24,7 @@ import { tableRoutes } from './tables.ts';
 export type TableCalls = Pick<
   TableObject,
   | 'ingest'
+  | 'waiting'
   | 'append'
   | 'appendMany'
   | 'receipt'
@@ -63,6 +65,8 @@ export interface AppPorts {
   /** The object of a table. */
   object(namespace: string, table: string): TableCalls;
   tables(after: string | null, limit: number, visible: Visible): Promise<TablePage>;
+  /** The newest rows of a table, read beside its object. */
+  latest(namespace: string, table: string, query: LatestQuery, waiting: WaitingRows | null): Promise<LatestFound>;
   /** The queue of rows. Throws invalid `bad-settings`. */
   queue(): RowsQueue;
   names(after: string | null, most: number, visible: Visible): Promise<{ namespace: string; table: string }[]>;

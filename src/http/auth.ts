@@ -63,5 +63,9 @@ function limited(ports: AppPorts, grant: Grant, scope: Scope): AppPorts {
       permit(grant, scope, namespace, table);
       return ports.object(namespace, table);
     },
+    async latest(namespace, table, query, waiting) {
+      permit(grant, scope, namespace, table);
+      return ports.latest(namespace, table, query, waiting);
+    },
   };
 }

@@ -118,6 +118,7 @@ export const PROBLEM_TYPES: Readonly<Record<string, ProblemType>> = {
   'commit-conflict': { title: 'Other changes came first, too often in a row' },
   'no-rows': { title: 'There are no rows to put in the place of others' },
   'outside-filter': { title: 'Rows are not of what they are to take the place of' },
+  'no-last-value-index': { title: 'The table keeps no newest rows and is too large to look them up; POST …/maintain' },
   'no-time-column': { title: 'The table has no time column to choose by' },
   'bad-partition-value': { title: 'A value is none of the partition field' },
   'partly-covered': { title: 'Files hold more rows than those that are to go' },

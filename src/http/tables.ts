@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { parseLatestQuery } from '../read/latest.ts';
 import { adminRoutes } from './admin.ts';
 import type { AppEnv } from './app.ts';
 import { appRoutes } from './apps.ts';
@@ -8,7 +9,8 @@ import { enqueueRows } from './enqueue.ts';
 import { forgetView, postRows } from './ingest.ts';
 import { tableMetrics } from './metrics.ts';
 import { methodNotAllowed } from './problem.ts';
-import { objectOf, unwrap } from './table-context.ts';
+import { rowsFormat, rowsResponse } from './rows-answer.ts';
+import { nameOf, objectOf, unwrap } from './table-context.ts';
 
 /** Routes below one table. */
 export function tableRoutes(): Hono<AppEnv> {
@@ -50,6 +52,16 @@ export function tableRoutes(): Hono<AppEnv> {
 
   routes.get('/metrics', needs('read'), (context) => tableMetrics(context));
 
+  routes.get('/latest', needs('read'), async (context) => {
+    const answer = rowsFormat(context.req.header('accept'));
+    const query = parseLatestQuery(new URL(context.req.url).searchParams);
+    // Asked for first: rows that are committed meanwhile are then found in both places, and not in neither.
+    const waiting = query.buffered ? unwrap(await objectOf(context).waiting()) : null;
+    const { namespace, table } = nameOf(context);
+    const { columns, facts } = await context.var.ports.latest(namespace, table, query, waiting);
+    return rowsResponse(answer, columns, facts);
+  });
+
   routes.post('/rows', needs('append'), (context) => postRows(context));
 
   routes.post('/enqueue', needs('append'), (context) => enqueueRows(context));
@@ -70,6 +82,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/flush': 'POST',
   '/metrics': 'GET',
   '/rows': 'POST',
+  '/latest': 'GET',
   '/enqueue': 'POST',
   '/receipts/:id': 'GET',
 };

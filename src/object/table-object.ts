@@ -3,6 +3,7 @@ import { type Detail, invalid, SluiceError } from '../core/base/errors.ts';
 import { ALARM_LATE_MS } from '../core/base/limits.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import { parseReceiptId, receiptId } from '../core/batch/receipt.ts';
+import { encodeFrameBody } from '../core/columns/frame.ts';
 import type { FileFilter } from '../core/commit/file-filter.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { type RefChange, refAt } from '../core/commit/plan-refs.ts';
@@ -13,6 +14,7 @@ import type { MaintenancePlan } from '../core/maintain/steps.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
 import { listFiles } from '../engine/file-listing.ts';
 import { liveTable } from '../engine/live-table.ts';
+import { newestWaiting } from '../engine/waiting.ts';
 import { systemClock } from '../platform/system.ts';
 import type { Env } from '../settings.ts';
 import {
@@ -45,11 +47,13 @@ import {
   choreView,
   type IngestView,
   ingestView,
+  lastValueView,
   type ReceiptView,
   receiptView,
   type StatusView,
   type TableView,
   tableView,
+  type WaitingView,
 } from './views.ts';
 
 /** An accepted batch, or what was known of it already. */
@@ -124,6 +128,18 @@ export class TableObject extends DurableObject<Env> {
           }),
         ),
       );
+    });
+  }
+
+  /** The newest rows among those that wait for main, and how many wait. */
+  waiting(): Promise<Answer<WaitingView>> {
+    return this.#answer(async () => {
+      const { writer, ledger } = this.#parts;
+      const { metadata } = await writer.live();
+      const newest = newestWaiting(ledger, metadata, systemClock.now());
+      if (newest === null) throw invalid('no-time-column', 'table has no time column, so no row of it is the newest');
+      const { rows } = ledger.state().buffer;
+      return { tableUuid: metadata['table-uuid'], rows, schema: newest.schema, body: encodeFrameBody(newest) };
     });
   }
 
@@ -418,6 +434,7 @@ export class TableObject extends DurableObject<Env> {
       retention: choreView(this.#parts.retention.state),
       sweep: { ...choreView(this.#parts.sweeping.state), swept_ms: state.sweptMs },
       schedule: this.#schedule(),
+      last_value_index: lastValueView(this.#parts.table.base),
       compaction: compactionView(this.#parts.compactor.status),
       faults: this.#parts.table.faults.list.map(({ kind, what, sinceMs }) => ({ kind, what, since_ms: sinceMs })),
       incarnation: {

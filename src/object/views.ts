@@ -1,8 +1,10 @@
 import type { Receipt } from '../core/batch/receipt.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import { currentOf } from '../core/commit/make-files.ts';
 import type { Proposal } from '../core/iceberg/proposal.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import { SUMMARY_KEYS, totalsOf } from '../core/iceberg/summary.ts';
 import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts';
 import type { FaultKind } from '../core/maintain/table-fault.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
@@ -19,6 +21,15 @@ export interface IngestView {
   proposal?: Proposal;
   spec: PartitionSpec;
   settings: TableSettings;
+}
+
+/** The newest rows of what waits in the buffer, as a frame's columns. */
+export interface WaitingView {
+  tableUuid: string;
+  /** Rows that wait. */
+  rows: number;
+  schema: Schema;
+  body: Uint8Array;
 }
 
 /** A table as its owner sees it. 64-bit integers are text. Times are milliseconds since 1970. */
@@ -80,6 +91,8 @@ export interface StatusView {
     sweep_ms: number | null;
   };
   compaction: CompactionView;
+  /** Whether the newest row of each series is kept, and why not; null: there is no such table, or it has no time column. */
+  last_value_index: { state: 'kept' | 'empty' | 'none'; reason: string | null; location: string | null } | null;
   /** What work on the table found to be wrong with its files. Nothing is deleted because of it. */
   faults: { kind: FaultKind; what: string; since_ms: number }[];
   incarnation: {
@@ -111,6 +124,17 @@ export interface AppView {
   accepted_epoch: string | null;
   parked: { epoch: string; type: string; message: string; at_ms: number; batches_behind: number } | null;
   retiring: boolean;
+}
+
+export function lastValueView(base: IcebergBase | null): StatusView['last_value_index'] {
+  if (base === null || seriesOf(currentOf(base.metadata).schema, tableSettings(base.metadata.properties)) === null)
+    return null;
+  const summary = currentSnapshot(base.metadata)?.summary;
+  if (summary === undefined || totalsOf(summary)?.records === 0n)
+    return { state: 'empty', reason: null, location: null };
+  const location = indexOf(base.metadata);
+  if (location !== null) return { state: 'kept', reason: null, location };
+  return { state: 'none', reason: summary[SUMMARY_KEYS.noIndex] ?? 'not-carried', location };
 }
 
 export function choreView({ dueMs, failures, lastError }: ChoreState): ChoreView {

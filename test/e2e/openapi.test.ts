@@ -81,6 +81,8 @@ test('openapi: every operation answers as the document says', async () => {
   await described(422, 'POST', `${TABLE}/enqueue`, '', rows('7'));
   await described(415, 'POST', `${TABLE}/enqueue`, '', { headers: { 'content-type': 'text/csv' }, body: 'v' });
   await described(200, 'POST', `${TABLE}/flush`);
+  await described(200, 'GET', `${TABLE}/latest`, '?buffered=true&device=d');
+  await described(400, 'GET', `${TABLE}/latest`, '?v=1');
   await described(200, 'GET', `${TABLE}/receipts/{id}`);
   receipt = 'nobody-1';
   await described(404, 'GET', `${TABLE}/receipts/{id}`);

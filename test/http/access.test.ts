@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/access/grant.ts';
+import { SluiceError } from '../../src/core/base/errors.ts';
 import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
 import { tokenFor } from '../core/access/token-for.ts';
 
@@ -37,6 +38,10 @@ function portsOf(tokens: AppPorts['tokens']) {
       const answers: Record<string, unknown> = { metrics: null, refused: undefined };
       const answer = (method: string) => (method in answers ? answers[method] : { ok: false, problem });
       return new Proxy({} as TableCalls, { get: (_, method) => async () => answer(String(method)) });
+    },
+    async latest(namespace, table) {
+      asked.push(`${namespace}/${table}`);
+      throw new SluiceError('invalid', 'unknown-table', 'table does not exist');
     },
     async tables() {
       asked.push('lake');

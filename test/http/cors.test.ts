@@ -16,6 +16,7 @@ function appWith(...origins: string[]) {
     object: () => Promise.reject(new Error('not asked')) as never,
     tables: async () => ({ tables: [], unreadable: [], next: null }),
     queue: () => Promise.reject(new Error('not asked')) as never,
+    latest: () => Promise.reject(new Error('not asked')),
     names: async () => [],
     now: () => 0,
     sleep: async () => undefined,

@@ -30,6 +30,7 @@ class Service {
       tokens: null,
       object: notAsked,
       tables: notAsked,
+      latest: notAsked,
       names: notAsked,
       queue,
       now: () => 0,

@@ -17,6 +17,7 @@ async function ask(body: string | Uint8Array, type = NDJSON, query = '', headers
     tokens: null,
     object: unasked as never,
     tables: unasked,
+    latest: unasked,
     names: unasked,
     queue: unasked as never,
     now: () => 0,

@@ -65,6 +65,7 @@ class Tables {
       tokens,
       object,
       tables: notAsked,
+      latest: notAsked,
       names: notAsked,
       queue: notAsked,
       now: () => this.nowMs,

@@ -48,6 +48,7 @@ function portsOf(sleep: AppPorts['sleep'] = async () => undefined): AppPorts {
         },
       }) as unknown as TableCalls,
     tables: () => Promise.reject(new Error('not asked')),
+    latest: () => Promise.reject(new Error('not asked')),
     names: async () => [],
     queue: () => {
       throw new Error('not asked');

@@ -25,3 +25,6 @@ export const INDEX_FOLD_BYTES = 4 * 1024 * 1024;
 
 /** Looks at what appends have added meanwhile, before a table is found too busy for its index to be made. */
 export const INDEX_TRIES_MAX = 8;
+
+/** The same for one request that asks for the newest rows of a table without an index: about a second. */
+export const LATEST_SCAN_BYTES_MAX = 64 * 1024 * 1024;

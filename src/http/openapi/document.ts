@@ -137,10 +137,11 @@ function bodyObject(body: Body, schemas: Components): JsonSchema {
   }
 }
 
-function answerObject({ description, content }: Answer, schemas: Components): JsonSchema {
+function answerObject({ description, content, also = [] }: Answer, schemas: Components): JsonSchema {
   if (content === null) return { description };
   if (typeof content === 'string') return { description, content: { [content]: {} } };
-  return { description, content: { 'application/json': { schema: jsonSchemaOf(content, schemas) } } };
+  const others = Object.fromEntries(also.map((type) => [type, {}]));
+  return { description, content: { 'application/json': { schema: jsonSchemaOf(content, schemas) }, ...others } };
 }
 
 /** Problems of a kind of route. */

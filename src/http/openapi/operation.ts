@@ -24,6 +24,8 @@ export interface Answer {
   description: string;
   /** A schema of JSON; a media type; null when there is no body. */
   content: v.GenericSchema | string | null;
+  /** Media types that it may be asked for in as well. */
+  also?: readonly string[];
 }
 
 export type Body =

@@ -1,6 +1,7 @@
 import { METRICS_TABLES_MAX } from '../../core/base/limits.ts';
 import { Attachment, Definition } from '../definition.ts';
 import { JSON_MEDIA_TYPES } from '../rows.ts';
+import { ROWS_ANSWER_TYPES } from '../rows-answer.ts';
 import {
   CONTENT_ENCODING,
   DELIMITER,
@@ -165,6 +166,29 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       409: ['table-changed', 'epoch-gap', 'epoch-behind', 'app-parked', 'app-retiring'],
       422: [...ROW_PROBLEMS[422], 'idempotency-conflict', 'epoch-conflict', 'too-many-apps', 'commit-refused'],
       429: ['busy'],
+    },
+  },
+  'GET /v1/tables/{namespace}/{table}/latest': {
+    id: 'readLatest',
+    tag: 'rows',
+    summary: 'The newest row of each series',
+    description:
+      'Every other parameter is a column of the series key and a value that it has; given more than once, any of them. The newest row has the latest time, of those the latest ingest time, of those the one that was committed last.',
+    parameters: [
+      query('buffered', 'rows that wait in the buffer count too', { type: 'boolean', default: false }),
+      query('is_null', 'a column of the series key that rows have no value of'),
+    ],
+    answers: {
+      200: {
+        description: 'one row a series; what is told beside them stands in headers x-sluice-… too',
+        content: views.Latest,
+        also: ROWS_ANSWER_TYPES.filter((type) => type !== 'application/json'),
+      },
+    },
+    problems: {
+      400: ['malformed', 'no-time-column'],
+      406: ['not-acceptable'],
+      422: ['no-last-value-index', 'too-many-manifests'],
     },
   },
   'POST /v1/tables/{namespace}/{table}/enqueue': {

@@ -11,6 +11,7 @@ import type {
 import type { FileListView } from '../../object/files-list-view.ts';
 import type { MaintainView } from '../../object/maintain-views.ts';
 import type { AppView, ReceiptView, StatusView, TableView } from '../../object/views.ts';
+import type { LatestFound } from '../../read/latest.ts';
 import type { InferView } from '../infer/infer.ts';
 import type { ProblemBody } from '../problem.ts';
 import type { RowError } from '../rows.ts';
@@ -98,6 +99,13 @@ const statusEntries = {
     erasing_ms: v.nullable(Millis),
     sweep_ms: v.nullable(Millis),
   }),
+  last_value_index: v.nullable(
+    v.object({
+      state: v.picklist(['kept', 'empty', 'none']),
+      reason: v.nullable(v.string()),
+      location: v.nullable(v.string()),
+    }),
+  ),
   compaction: v.object({
     last: v.nullable(v.object({ ...sliceEntries, at_ms: Millis })),
     failures: Count,
@@ -321,6 +329,24 @@ export const Maintained = describing<MaintainView>()(
       }),
       v.description('null: not asked for'),
     ),
+  }),
+);
+
+/** The newest rows as JSON has them, and where they were found. */
+export const Latest = describing<LatestFound['facts'] & { rows: unknown[] }>()(
+  'Latest',
+  v.object({
+    version: Count,
+    snapshot_id: v.nullable(Id),
+    source: v.pipe(
+      v.picklist(['index', 'scan']),
+      v.description('scan: the table has no index, its files were looked through'),
+    ),
+    buffered_rows: v.pipe(
+      v.nullable(Count),
+      v.description('rows that waited and were looked at too; null: not asked for'),
+    ),
+    rows: v.array(v.unknown()),
   }),
 );
 export const Expired = describing<ExpireView>()('Expired', v.object(expiredEntries));

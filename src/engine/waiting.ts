@@ -1,0 +1,67 @@
+import { SluiceError } from '../core/base/errors.ts';
+import { INDEX_FOLD_BYTES } from '../core/base/index-limits.ts';
+import type { Frame } from '../core/batch/frame.ts';
+import type { Columns } from '../core/columns/columns.ts';
+import { concat } from '../core/columns/concat.ts';
+import { gather } from '../core/columns/gather.ts';
+import { byteSizeOf } from '../core/columns/row-bytes.ts';
+import { evolvedBy } from '../core/commit/evolve.ts';
+import { seriesOf } from '../core/commit/last-value.ts';
+import { rowsOf } from '../core/commit/make-files.ts';
+import { currentSchema } from '../core/iceberg/metadata.ts';
+import { MAIN } from '../core/iceberg/snapshot.ts';
+import type { TableMetadata } from '../core/iceberg/types.ts';
+import { foldNewest, newestOf } from '../core/lastvalue/fold.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import type { Ledger } from './ports.ts';
+
+/** Frames decoded at a time: one may hold as many rows as a flush. */
+const FRAMES_AT_ONCE = 16;
+
+/**
+ * The newest row of each series among rows of main that wait in the buffer, as they would be in the table if they were
+ * committed now. Batches that do not fit the table any more are left out, as a commit would leave them. Null in tables
+ * without a time column.
+ */
+export function newestWaiting(ledger: Ledger, metadata: TableMetadata, nowMs: number): Columns | null {
+  const settings = tableSettings(metadata.properties);
+  if (seriesOf(currentSchema(metadata), settings) === null) return null;
+  let now = metadata;
+  let parts: Columns[] = [];
+  let bytes = 0;
+  const fold = () => {
+    const schema = currentSchema(now);
+    const series = seriesOf(schema, settings);
+    parts = series === null ? [] : [foldNewest(parts, schema, series)];
+    bytes = 0;
+  };
+  for (const frame of framesOfMain(ledger)) {
+    try {
+      const evolved = evolvedBy([frame], now).metadata;
+      const rows = rowsOf([frame], evolved, nowMs);
+      const series = seriesOf(rows.schema, settings);
+      if (series === null) continue;
+      const newest = gather(rows, newestOf(rows, series));
+      now = evolved;
+      parts.push(newest);
+      bytes += byteSizeOf(newest);
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error;
+      continue;
+    }
+    if (bytes >= INDEX_FOLD_BYTES) fold();
+  }
+  fold();
+  return parts[0] ?? concat([], currentSchema(now));
+}
+
+function* framesOfMain(ledger: Ledger): Generator<Frame> {
+  const { lastSequence, buffer } = ledger.state();
+  const range = buffer.frames === 0 ? null : ledger.next({ rowsMax: 0, bytesMax: 0, partitionsMax: 0 });
+  if (range === null) return;
+  for (let first = range.first; first <= lastSequence; first += FRAMES_AT_ONCE) {
+    for (const frame of ledger.frames(first, Math.min(lastSequence, first + FRAMES_AT_ONCE - 1))) {
+      if ((frame.branch ?? MAIN) === MAIN && frame.rows > 0) yield frame;
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import { invalid, rejected, SluiceError, unavailable } from '../core/base/errors.ts';
+import { INDEX_FILE_BYTES_MAX, INDEX_ROWS_MAX, LATEST_SCAN_BYTES_MAX } from '../core/base/index-limits.ts';
+import type { Columns } from '../core/columns/columns.ts';
+import { concat } from '../core/columns/concat.ts';
+import { decodeFrameBody } from '../core/columns/frame.ts';
+import { gather } from '../core/columns/gather.ts';
+import { matchingRows } from '../core/columns/row-filter.ts';
+import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { IcebergSink } from '../core/commit/iceberg-sink.ts';
+import { indexOf, seriesOf } from '../core/commit/last-value.ts';
+import type { Operation } from '../core/commit/operation.ts';
+import { type Lake, tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import { currentSchema } from '../core/iceberg/metadata.ts';
+import { highestFieldId } from '../core/iceberg/schema.ts';
+import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import { SUMMARY_KEYS, totalsOf } from '../core/iceberg/summary.ts';
+import type { Schema, TableMetadata } from '../core/iceberg/types.ts';
+import { foldNewest, type Series } from '../core/lastvalue/fold.ts';
+import { readIndex } from '../core/lastvalue/index-file.ts';
+import { tableSettings } from '../core/table/properties.ts';
+import { codecs } from '../engine/codecs.ts';
+import { Faults } from '../engine/faults.ts';
+import { keyAt, LiveFiles } from '../engine/live-files.ts';
+import { liveTable } from '../engine/live-table.ts';
+import { Loader } from '../engine/loader.ts';
+import { NewestRows } from '../engine/newest-rows.ts';
+import type { TablePlace } from '../engine/open-table.ts';
+import type { Clock, Random } from '../engine/ports.ts';
+import { persevere } from '../engine/uploader.ts';
+import { r2Store } from '../store/r2.ts';
+import { type Store, StoreError } from '../store/store.ts';
+import { bindFilters, malformedQuery, type QueryFilters, splitQuery } from './query.ts';
+
+export interface LatestQuery {
+  filters: QueryFilters;
+  /** Rows that still wait in the buffer count too. */
+  buffered: boolean;
+}
+
+/** The newest rows among those that wait in the buffer, as the table's object tells them. */
+export interface WaitingRows {
+  tableUuid: string;
+  /** Rows in the buffer of which these are the newest. */
+  rows: number;
+  /** The schema that the table has once they are committed, and the rows in it. */
+  schema: Schema;
+  body: Uint8Array;
+}
+
+/** The newest row of each series, in the order of their keys, and where it was found. */
+export interface LatestFound {
+  columns: Columns;
+  facts: {
+    version: number;
+    snapshot_id: string | null;
+    /** `index`: one small file; `scan`: the table has no index, and its files were looked through. */
+    source: 'index' | 'scan';
+    /** Rows that waited in the buffer and were looked at too; null when it was not asked for. */
+    buffered_rows: number | null;
+  };
+}
+
+export interface LatestPorts {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+/** `readLatest` over a bucket. */
+export function latestReader(bucket: R2Bucket, lake: Lake, ports: { clock: Clock; random: Random }) {
+  return (namespace: string, table: string, query: LatestQuery, waiting: WaitingRows | null): Promise<LatestFound> => {
+    const place = { location: tableLocation(lake, namespace, table), prefix: tableKey(lake, namespace, table) };
+    return readLatest({ store: r2Store(bucket), ...ports }, place, query, waiting);
+  };
+}
+
+/** @throws invalid `malformed` */
+export function parseLatestQuery(query: URLSearchParams): LatestQuery {
+  const { parameters, filters } = splitQuery(query, ['buffered']);
+  const buffered = parameters.get('buffered') ?? 'false';
+  if (buffered !== 'true' && buffered !== 'false') {
+    throw malformedQuery(`buffered is neither true nor false: ${buffered.slice(0, 100)}`, { parameter: 'buffered' });
+  }
+  return { filters, buffered: buffered === 'true' };
+}
+
+/**
+ * The newest row of each series that the filters choose, out of the newest version. `waiting` was asked for before: what is
+ * committed in between is then found twice, never missed.
+ *
+ * @throws invalid `unknown-table`, `not-attached`, `no-time-column`, `malformed`; rejected `no-last-value-index`,
+ * `too-many-manifests`; corrupt; unavailable `store-unavailable`
+ */
+export async function readLatest(
+  ports: LatestPorts,
+  place: TablePlace,
+  query: LatestQuery,
+  waiting: WaitingRows | null,
+): Promise<LatestFound> {
+  try {
+    const loader = new Loader<IcebergBase, Operation>(ports, new IcebergSink(place, codecs));
+    return await answerOf(ports, place, liveTable(await loader.load(), place), query, waiting);
+  } catch (error) {
+    if (error instanceof StoreError) throw unavailable('store-unavailable', error.message, {}, error);
+    throw error;
+  }
+}
+
+async function answerOf(
+  ports: LatestPorts,
+  place: TablePlace,
+  base: IcebergBase,
+  query: LatestQuery,
+  waiting: WaitingRows | null,
+): Promise<LatestFound> {
+  const { metadata } = base;
+  const settings = tableSettings(metadata.properties);
+  const own = currentSchema(metadata);
+  const series = seriesOf(own, settings);
+  if (series === null) throw invalid('no-time-column', 'table has no time column, so no row of it is the newest');
+  const filters = bindFilters(query.filters, own, settings.seriesKey);
+  // Of another table than the one that is there now, nothing waits.
+  const ofTable = waiting?.tableUuid === metadata['table-uuid'] ? waiting : null;
+  const { newest, source } = await committed(ports, place, base, series);
+  const schema = ofTable === null ? own : later(own, ofTable.schema);
+  const parts = ofTable === null ? [newest] : [newest, decodeFrameBody(ofTable.body, ofTable.schema)];
+  const columns = ofTable === null ? newest : foldNewest(parts, schema, series);
+  const chosen = filters.length === 0 ? columns : gather(columns, matchingRows(columns, filters));
+  const facts = {
+    version: base.version,
+    snapshot_id: currentSnapshot(metadata)?.['snapshot-id'].toString() ?? null,
+    source,
+    buffered_rows: query.buffered ? (ofTable?.rows ?? 0) : null,
+  };
+  return { columns: chosen, facts };
+}
+
+/** The newest rows of the table as it is: out of its index, or of its files where it has none. */
+async function committed(
+  ports: LatestPorts,
+  place: TablePlace,
+  base: IcebergBase,
+  series: Series,
+): Promise<{ newest: Columns; source: 'index' | 'scan' }> {
+  const { metadata } = base;
+  const schema = currentSchema(metadata);
+  const snapshot = currentSnapshot(metadata);
+  if (snapshot === null || totalsOf(snapshot.summary)?.records === 0n) {
+    return { newest: concat([], schema), source: 'index' };
+  }
+  const newest = await indexed(ports, place, metadata, schema);
+  return newest === null
+    ? { newest: await scanned(ports, place, base, { schema, series }), source: 'scan' }
+    : { newest, source: 'index' };
+}
+
+/** Null when there is no index, or none that can be read. */
+async function indexed(
+  ports: LatestPorts,
+  place: TablePlace,
+  metadata: TableMetadata,
+  schema: Schema,
+): Promise<Columns | null> {
+  const location = indexOf(metadata);
+  if (location === null || !location.startsWith(`${place.location}/`)) return null;
+  const key = keyAt(place, location);
+  const bytes = await persevere(ports, () => ports.store.getRange(key, 0, INDEX_FILE_BYTES_MAX + 1));
+  if (bytes === null || bytes.length > INDEX_FILE_BYTES_MAX) return null;
+  try {
+    return readIndex(bytes, schema, codecs.decompress);
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
+  }
+}
+
+async function scanned(
+  ports: LatestPorts,
+  place: TablePlace,
+  base: IcebergBase,
+  of: { schema: Schema; series: Series },
+): Promise<Columns> {
+  const all = { ...ports, ...codecs, marks: { hit: () => undefined } };
+  const bounds = { seriesMax: INDEX_ROWS_MAX, bytesMax: LATEST_SCAN_BYTES_MAX };
+  const rows = new NewestRows(all, place, { ...of, ...bounds });
+  const reason = await rows.add(await new LiveFiles(all, place, new Faults()).of(base));
+  if (reason === null) return rows.rows;
+  const lost = currentSnapshot(base.metadata)?.summary[SUMMARY_KEYS.noIndex] ?? 'not-carried';
+  const message = `table has no last-value index (${lost}), and cannot be looked through without one: ${reason}`;
+  throw rejected('no-last-value-index', message, { index: lost, reason });
+}
+
+/** Of the table's schema and the one that it has once the waiting rows are committed, the one with more columns. */
+function later(own: Schema, waiting: Schema): Schema {
+  return highestFieldId(waiting) > highestFieldId(own) ? waiting : own;
+}
