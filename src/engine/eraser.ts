@@ -42,7 +42,7 @@ export class Eraser implements Chore {
   constructor(ports: EraserPorts, table: OpenTable) {
     this.#ports = ports;
     this.#table = table;
-    this.#reach = new Reach(ports, table.place);
+    this.#reach = new Reach(ports, table.place, table.reached);
   }
 
   dueMs(): number | null {

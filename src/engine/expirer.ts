@@ -43,7 +43,7 @@ export class Expirer {
     this.#eraser = eraser;
     this.#table = table;
     this.#changes = changes;
-    this.#reach = new Reach(ports, table.place);
+    this.#reach = new Reach(ports, table.place, table.reached);
   }
 
   /** @throws rejected `gc-disabled`, what a change throws, corrupt when a retained snapshot lacks its files */

@@ -9,6 +9,7 @@ import { Faults } from './faults.ts';
 import { Hint } from './hint.ts';
 import { Loader } from './loader.ts';
 import type { Clock, Marks, Random } from './ports.ts';
+import { ReachMemory } from './reach.ts';
 
 /** Where a table is: its folder in the bucket and the location that metadata names. */
 export interface TablePlace {
@@ -39,6 +40,8 @@ export class OpenTable {
   readonly loader: Loader<IcebergBase, Operation>;
   /** What work on it found to be wrong with it. */
   readonly faults = new Faults();
+  /** What was read of the files that its states reach. */
+  readonly reached = new ReachMemory();
   readonly #committer: Committer<IcebergBase, Operation>;
   readonly #hint: Hint<IcebergBase, Operation>;
   readonly #clock: Clock;

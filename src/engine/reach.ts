@@ -1,6 +1,6 @@
 import type { Deflate } from '../core/base/codecs.ts';
 import { corrupt } from '../core/base/errors.ts';
-import { REACH_READS_MAX } from '../core/base/limits.ts';
+import { REACH_KEPT_BYTES_MAX, REACH_READS_MAX } from '../core/base/limits.ts';
 import { readManifestList } from '../core/iceberg/manifest-list.ts';
 import type { ManifestFile, Snapshot, TableMetadata } from '../core/iceberg/types.ts';
 import { liveFilesOf, lostSnapshots, namedByMetadata } from '../core/maintain/reachable.ts';
@@ -8,6 +8,40 @@ import type { Store } from '../store/store.ts';
 import type { TablePlace } from './open-table.ts';
 import type { Clock, Random } from './ports.ts';
 import { persevere, runBounded } from './uploader.ts';
+
+/** What lists and manifests say: their rows, and the live files of each, by location. */
+interface Seen {
+  lists: Map<string, readonly ManifestFile[]>;
+  files: Map<string, readonly string[]>;
+}
+
+/** Memory that a location takes, and that of a manifest's row beside it. */
+const LOCATION_BYTES = 200;
+const ROW_BYTES = 500;
+
+/**
+ * What the last look at a table read. Lists and manifests are never changed, so the next one reads what has been added: a
+ * table that is written all the time has hundreds of snapshots, and what they reach is asked for several times an hour.
+ */
+export class ReachMemory {
+  #kept: Seen = { lists: new Map(), files: new Map() };
+
+  list(location: string): readonly ManifestFile[] | undefined {
+    return this.#kept.lists.get(location);
+  }
+
+  files(location: string): readonly string[] | undefined {
+    return this.#kept.files.get(location);
+  }
+
+  /** Keeps what a look used, and nothing else. */
+  keep(seen: Seen): void {
+    let bytes = 0;
+    for (const rows of seen.lists.values()) bytes += LOCATION_BYTES + 8 * rows.length;
+    for (const paths of seen.files.values()) bytes += ROW_BYTES + LOCATION_BYTES * (1 + paths.length);
+    this.#kept = bytes <= REACH_KEPT_BYTES_MAX ? seen : { lists: new Map(), files: new Map() };
+  }
+}
 
 /**
  * Reads what table states reach, and takes differences. Everything is compared as keys of the table's own folder: a
@@ -17,10 +51,16 @@ import { persevere, runBounded } from './uploader.ts';
 export class Reach {
   readonly #ports: { store: Store; clock: Clock; random: Random; deflate: Deflate };
   readonly #place: TablePlace;
+  readonly #memory: ReachMemory;
 
-  constructor(ports: { store: Store; clock: Clock; random: Random; deflate: Deflate }, place: TablePlace) {
+  constructor(
+    ports: { store: Store; clock: Clock; random: Random; deflate: Deflate },
+    place: TablePlace,
+    memory = new ReachMemory(),
+  ) {
     this.#ports = ports;
     this.#place = place;
+    this.#memory = memory;
   }
 
   /**
@@ -33,15 +73,17 @@ export class Reach {
     const lost = lostSnapshots(before, after);
     if (lost.length === 0) return [];
     if (before.snapshots.length + after.snapshots.length > REACH_READS_MAX) return null;
-    const kept = await this.#manifests(after.snapshots, true);
-    const gone = await this.#manifests(lost, false);
+    const seen: Seen = { lists: new Map(), files: new Map() };
+    const kept = await this.#manifests(after.snapshots, true, seen);
+    const gone = await this.#manifests(lost, false, seen);
     for (const path of kept.keys()) gone.delete(path);
     if (before.snapshots.length + kept.size + gone.size > REACH_READS_MAX) return null;
     const keys = this.#keys([...namedByMetadata(before, lost), ...gone.keys()]);
-    await this.#files(gone, false, (paths) => {
+    await this.#files(gone, false, seen, (paths) => {
       for (const key of this.#keys(paths)) keys.add(key);
     });
-    await this.#strike(keys, after, kept);
+    await this.#strike(keys, after, kept, seen);
+    this.#memory.keep(seen);
     return [...keys];
   }
 
@@ -58,14 +100,16 @@ export class Reach {
     const left = pastSnapshots(metadata, past);
     const lists = metadata.snapshots.length + left.length;
     if (lists > REACH_READS_MAX) return null;
-    const kept = await this.#manifests(metadata.snapshots, true);
-    const gone = await this.#manifests(left, false);
+    const seen: Seen = { lists: new Map(), files: new Map() };
+    const kept = await this.#manifests(metadata.snapshots, true, seen);
+    const gone = await this.#manifests(left, false, seen);
     for (const path of kept.keys()) gone.delete(path);
     if (lists + kept.size + gone.size > REACH_READS_MAX) return null;
-    await this.#strike(rest, metadata, kept);
+    await this.#strike(rest, metadata, kept, seen);
     for (const state of past) this.#take(rest, namedByMetadata(state, state.snapshots));
     this.#take(rest, gone.keys());
-    if (rest.size > 0) await this.#files(gone, false, (paths) => this.#take(rest, paths));
+    if (rest.size > 0) await this.#files(gone, false, seen, (paths) => this.#take(rest, paths));
+    this.#memory.keep(seen);
     return [...rest];
   }
 
@@ -78,44 +122,67 @@ export class Reach {
     keys: Set<string>,
     metadata: TableMetadata,
     manifests: ReadonlyMap<string, ManifestFile>,
+    seen: Seen,
   ): Promise<void> {
     const strike = (paths: Iterable<string>) => this.#take(keys, paths);
     strike(namedByMetadata(metadata, metadata.snapshots));
     strike(manifests.keys());
-    if (keys.size > 0) await this.#files(manifests, true, strike);
+    if (keys.size > 0) await this.#files(manifests, true, seen, strike);
   }
 
   /** Manifests of the snapshots, each once. */
-  async #manifests(snapshots: readonly Snapshot[], required: boolean): Promise<Map<string, ManifestFile>> {
+  async #manifests(snapshots: readonly Snapshot[], required: boolean, seen: Seen): Promise<Map<string, ManifestFile>> {
     const found = new Map<string, ManifestFile>();
     await runBounded(
       snapshots.map((snapshot) => async () => {
-        const bytes = await this.#get(snapshot['manifest-list']);
-        if (bytes === null) {
+        const location = snapshot['manifest-list'];
+        const known = this.#memory.list(location) ?? (await this.#list(location));
+        if (known === null) {
           if (!required) return;
-          throw corrupt(
-            'manifest-list-missing',
-            `manifest list of snapshot ${snapshot['snapshot-id']} is missing: ${snapshot['manifest-list']}`,
-          );
+          const id = snapshot['snapshot-id'];
+          throw corrupt('manifest-list-missing', `manifest list of snapshot ${id} is missing: ${location}`);
         }
-        for (const row of readManifestList(bytes, this.#ports.deflate)) found.set(row.manifestPath, row);
+        const rows = known.map((row) => {
+          // One object a manifest, however many lists name it.
+          const first = found.get(row.manifestPath) ?? row;
+          found.set(row.manifestPath, first);
+          return first;
+        });
+        seen.lists.set(location, rows);
       }),
     );
     return found;
   }
 
+  /** Rows of a list, without their summaries, which would keep the list's bytes in memory. */
+  async #list(location: string): Promise<readonly ManifestFile[] | null> {
+    const bytes = await this.#get(location);
+    return bytes && readManifestList(bytes, this.#ports.deflate).map((row) => ({ ...row, partitions: null }));
+  }
+
   async #files(
     manifests: ReadonlyMap<string, ManifestFile>,
     required: boolean,
+    seen: Seen,
     take: (paths: readonly string[]) => void,
   ): Promise<void> {
     await runBounded(
       [...manifests.values()].map((row) => async () => {
-        const bytes = await this.#get(row.manifestPath);
-        if (bytes !== null) take(liveFilesOf(bytes, row, this.#ports.deflate));
-        else if (required) throw corrupt('manifest-missing', `manifest of a snapshot is missing: ${row.manifestPath}`);
+        const location = row.manifestPath;
+        const paths = this.#memory.files(location) ?? (await this.#filesOf(row));
+        if (paths === null) {
+          if (!required) return;
+          throw corrupt('manifest-missing', `manifest of a snapshot is missing: ${location}`);
+        }
+        seen.files.set(location, paths);
+        take(paths);
       }),
     );
+  }
+
+  async #filesOf(row: ManifestFile): Promise<readonly string[] | null> {
+    const bytes = await this.#get(row.manifestPath);
+    return bytes && liveFilesOf(bytes, row, this.#ports.deflate);
   }
 
   async #get(location: string): Promise<Uint8Array | null> {

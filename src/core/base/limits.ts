@@ -316,6 +316,9 @@ export const SPECS_MAX = 100;
  * an invocation. Beyond, the metadata still expires and the files are left to a sweep of orphans. */
 export const REACH_READS_MAX = 5_000;
 
+/** What is remembered of those that were read: a table with a commit every ten seconds, merged all the time, takes 2 MB. */
+export const REACH_KEPT_BYTES_MAX = 4 * 1024 * 1024;
+
 /** Keys that one expiry queues for deletion; the rest are left to a sweep. A day of commits every ten seconds makes 50,000. */
 export const DOOMED_KEYS_MAX = 100_000;
 
