@@ -46,17 +46,18 @@ export class ReachMemory {
 /**
  * Reads what table states reach, and takes differences. Everything is compared as keys of the table's own folder: a
  * location outside of it is not ours to delete and never becomes one. A missing object of a retained snapshot is damage and
- * ends the work; one of an expired snapshot only means that less is left to delete.
+ * ends the work; one of an expired snapshot only means that less is left to delete. Without a memory each look sees whether
+ * all of it is still there.
  */
 export class Reach {
   readonly #ports: { store: Store; clock: Clock; random: Random; deflate: Deflate };
   readonly #place: TablePlace;
-  readonly #memory: ReachMemory;
+  readonly #memory: ReachMemory | null;
 
   constructor(
     ports: { store: Store; clock: Clock; random: Random; deflate: Deflate },
     place: TablePlace,
-    memory = new ReachMemory(),
+    memory: ReachMemory | null = null,
   ) {
     this.#ports = ports;
     this.#place = place;
@@ -83,7 +84,7 @@ export class Reach {
       for (const key of this.#keys(paths)) keys.add(key);
     });
     await this.#strike(keys, after, kept, seen);
-    this.#memory.keep(seen);
+    this.#memory?.keep(seen);
     return [...keys];
   }
 
@@ -109,7 +110,7 @@ export class Reach {
     for (const state of past) this.#take(rest, namedByMetadata(state, state.snapshots));
     this.#take(rest, gone.keys());
     if (rest.size > 0) await this.#files(gone, false, seen, (paths) => this.#take(rest, paths));
-    this.#memory.keep(seen);
+    this.#memory?.keep(seen);
     return [...rest];
   }
 
@@ -136,7 +137,7 @@ export class Reach {
     await runBounded(
       snapshots.map((snapshot) => async () => {
         const location = snapshot['manifest-list'];
-        const known = this.#memory.list(location) ?? (await this.#list(location));
+        const known = this.#memory?.list(location) ?? (await this.#list(location));
         if (known === null) {
           if (!required) return;
           const id = snapshot['snapshot-id'];
@@ -169,7 +170,7 @@ export class Reach {
     await runBounded(
       [...manifests.values()].map((row) => async () => {
         const location = row.manifestPath;
-        const paths = this.#memory.files(location) ?? (await this.#filesOf(row));
+        const paths = this.#memory?.files(location) ?? (await this.#filesOf(row));
         if (paths === null) {
           if (!required) return;
           throw corrupt('manifest-missing', `manifest of a snapshot is missing: ${location}`);

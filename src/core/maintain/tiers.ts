@@ -1,7 +1,8 @@
 /**
  * Which files of a table to merge next. The rules are the engine's (docs/timelake-contract.md, section 10): a file is
  * small below three quarters of the target; tiers grow fourfold; enough small files of one tier are merged into one that
- * lands in a higher tier; a cold partition, one that newer data has left behind, is rewritten once it has two.
+ * lands in a higher tier; a cold partition, one that newer data has left behind, is rewritten once it has two. One rule is our
+ * own: late rows that keep coming do not have a large file rewritten each time (`worthIt`).
  */
 
 /** A live data file, as far as choosing goes. */
@@ -51,6 +52,9 @@ export interface Picked {
 const TIER_BASE_BYTES = 64 * 1024;
 const TIER_GROWTH = 4;
 
+/** A file of a cold partition is rewritten for files that are not less than this part of it. */
+const COLD_SHARE = 1 / 16;
+
 export function tierOf(bytes: number): number {
   let tier = 0;
   for (let top = TIER_BASE_BYTES * TIER_GROWTH; bytes >= top; top *= TIER_GROWTH) tier++;
@@ -83,7 +87,8 @@ export function pick(files: readonly TierFile[], policy: TierPolicy): Picked {
     const isCold = policy.coldMicros !== null && endMicros !== null && endMicros <= policy.coldMicros;
     if (policy.full || isCold) {
       const whole = wholeRun(list, policy);
-      if (whole !== null) runs.push({ ...whole, reason: policy.full ? 'full' : 'cold' });
+      const files = whole === null || policy.full ? whole : worthIt(whole);
+      if (files !== null) runs.push({ partition: list[0].partition, reason: policy.full ? 'full' : 'cold', files });
       continue;
     }
     const { run, longest } = tierRun(list, policy);
@@ -101,14 +106,29 @@ function bySequence(a: TierFile, b: TierFile): number {
 }
 
 /** The whole partition while that is one run of less than two targets; else its small files. Null with less than two. */
-function wholeRun(list: readonly TierFile[], policy: TierPolicy): Omit<TierRun, 'reason'> | null {
+function wholeRun(list: readonly TierFile[], policy: TierPolicy): TierFile[] | null {
   const limit = smallBelow(policy);
   const isSmall = (file: TierFile) => file.isUsable && file.bytes < limit;
   if (list.filter(isSmall).length < 2) return null;
   const bytes = list.reduce((sum, file) => sum + file.bytes, 0);
   const fitsOne = bytes < 2 * policy.targetBytes && bytes <= policy.runBytesMax && list.length <= policy.runFilesMax;
-  const files = fitsOne && list.every(({ isUsable }) => isUsable) ? [...list] : firstRun(list, isSmall, policy, 2);
-  return files === null ? null : { partition: list[0].partition, files };
+  return fitsOne && list.every(({ isUsable }) => isUsable) ? [...list] : firstRun(list, isSmall, policy, 2);
+}
+
+/**
+ * Of a run, what is behind the last file that is much larger than all the rest: a few late rows are merged with each other,
+ * and with that file once they have come to a share of it. So what is written for them stays a multiple of what they are,
+ * and such files stay few, as their sizes are far apart. What is less than a file of the lowest tier is merged whatever its parts.
+ */
+function worthIt(run: readonly TierFile[]): TierFile[] | null {
+  let rest = [...run];
+  while (rest.length >= 2) {
+    const bytes = rest.reduce((sum, file) => sum + file.bytes, 0);
+    const largest = rest.reduce((most, file) => (file.bytes > most.bytes ? file : most));
+    if (bytes < tierTop(0) || bytes - largest.bytes >= COLD_SHARE * largest.bytes) return rest;
+    rest = rest.slice(rest.indexOf(largest) + 1);
+  }
+  return null;
 }
 
 function tierRun(list: readonly TierFile[], policy: TierPolicy): { run: TierRun | null; longest: number } {

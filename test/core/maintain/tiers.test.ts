@@ -78,11 +78,41 @@ describe('tiers', () => {
   });
 
   test('cold: two small files are enough once the partition has ended long ago', () => {
-    const files = [file(1, 1), file(2, 900)];
+    const files = [file(1, 60), file(2, 900)];
     expect(names([...files, file(3, 1)], { coldMicros: 99n })).toEqual([]);
     expect(names(files, { coldMicros: 100n })).toEqual([]);
     expect(names([...files, file(3, 1)], { coldMicros: 100n })).toEqual([['cold', 'f001', 'f002', 'f003']]);
     expect(names([file(1, 1, { endMicros: null }), file(2, 1, { endMicros: null })], { coldMicros: 100n })).toEqual([]);
+  });
+
+  test('cold: late rows are merged with each other, and with a large file once they are a sixteenth of it', () => {
+    const cold = { coldMicros: 100n };
+    const big = file(1, 640);
+    expect(names([big, file(2, 39)], cold)).toEqual([]);
+    expect(names([big, file(2, 40)], cold)).toEqual([['cold', 'f001', 'f002']]);
+    expect(names([big, file(2, 1), file(3, 1)], cold)).toEqual([['cold', 'f002', 'f003']]);
+    expect(names([big, file(2, 20), file(3, 20)], cold)).toEqual([['cold', 'f001', 'f002', 'f003']]);
+    expect(names([file(1, 250), file(2, 1)], cold)).toEqual([['cold', 'f001', 'f002']]);
+    expect(names([big, file(2, 1)], { ...cold, full: true })).toEqual([['full', 'f001', 'f002']]);
+  });
+
+  test('cold: rows that come late for ever are written a few times over, and their files stay few', () => {
+    const policy = { ...POLICY, targetBytes: 1024 * 1024 * KIB, runBytesMax: 1024 * 1024 * KIB, coldMicros: 100n };
+    let files = [file(0, 100 * 1024)];
+    let written = 0;
+    const late = 3000;
+    for (let n = 1; n <= late; n++) {
+      files.push(file(n, 4));
+      for (const run of pick(files, policy).runs) {
+        const bytes = run.files.reduce((sum, one) => sum + one.bytes, 0);
+        written += bytes;
+        files = files.filter((one) => !run.files.includes(one));
+        files.push({ ...file(n, 0), bytes, sequenceNumber: run.files[run.files.length - 1].sequenceNumber });
+      }
+      expect(files.length).toBeLessThanOrEqual(8);
+    }
+    // Each late row with the hundred megabytes would be 25,000 times as much.
+    expect(written / (late * 4 * KIB)).toBeLessThan(60);
   });
 
   test('full: of a partition beyond two targets only the small files, as they lie side by side', () => {
