@@ -2,11 +2,14 @@
  * `npm run bench -- <name> [--json] [--rows n] [--runs n]`: runs a benchmark. With `--json` one object goes to standard
  * output, else text for people. `append` takes several numbers of rows: `--rows 1000,10000,100000`.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchAppend } from './append.ts';
 import { appendText } from './append-text.ts';
 import { benchCommits, commitsText } from './commits.ts';
 import { benchCompact, compactText } from './compact.ts';
+import { benchDay, DAY_APPENDS, dayText } from './day.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
 import { setting } from './report.ts';
@@ -48,6 +51,16 @@ switch (positionals[0]) {
     print(report, () => compactText(report));
     break;
   }
+  case 'day': {
+    const report = await benchDay(runs ?? DAY_APPENDS);
+    if (report.appends === DAY_APPENDS) {
+      const path = join(import.meta.dirname, 'results', `day-${report.date.slice(0, 10)}`);
+      writeFileSync(`${path}.json`, `${JSON.stringify(report, null, 2)}\n`);
+      writeFileSync(`${path}.md`, dayText(report));
+    }
+    print(report, () => dayText(report));
+    break;
+  }
   case 'encode': {
     const steps = await benchEncode(rows?.[0] ?? 100_000, runs ?? 9);
     const report = { ...setting('encode', ['hyparquet', 'hyparquet-writer']), rows: rows?.[0] ?? 100_000, steps };
@@ -69,6 +82,6 @@ switch (positionals[0]) {
     break;
   }
   default:
-    console.error('usage: npm run bench -- append|commits|compact|encode|order [--json] [--rows n] [--runs n]');
+    console.error('usage: npm run bench -- append|commits|compact|day|encode|order [--json] [--rows n] [--runs n]');
     process.exitCode = 2;
 }
