@@ -94,6 +94,7 @@ class Day {
     this.#service.retainBySchedule();
     this.#service.compactByItself();
     this.#service.expireBySchedule();
+    this.#service.sweepBySchedule();
     this.#live = new LiveFiles(
       { ...codecs, store: this.#memory, clock: this.#clock, random: this.#random, marks: { hit: () => undefined } },
       PLACE,
