@@ -1,4 +1,5 @@
 import { codecs } from '../src/engine/codecs.ts';
+import { Faults } from '../src/engine/faults.ts';
 import { LiveFiles } from '../src/engine/live-files.ts';
 import { MemoryStore } from '../src/store/memory.ts';
 import type { StoreUsage } from '../src/store/metered.ts';
@@ -98,6 +99,7 @@ class Day {
     this.#live = new LiveFiles(
       { ...codecs, store: this.#memory, clock: this.#clock, random: this.#random, marks: { hit: () => undefined } },
       PLACE,
+      new Faults(),
     );
   }
 
