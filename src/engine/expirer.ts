@@ -9,7 +9,7 @@ import type { Eraser } from './eraser.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { Ledger } from './ports.ts';
-import { Reach } from './reach.ts';
+import { Reach, retainsAll } from './reach.ts';
 import type { TableChanges } from './table-changes.ts';
 
 /** What an expiry did, or would do. */
@@ -95,8 +95,7 @@ export class Expirer {
     } catch (error) {
       // Damage only when the newest version still needs what is missing.
       if (!(error instanceof SluiceError && error.kind === 'corrupt')) throw error;
-      const retained = new Set((await this.#table.load())?.metadata.snapshots.map((one) => one['snapshot-id']));
-      if (metadata.snapshots.every((snapshot) => retained.has(snapshot['snapshot-id']))) throw error;
+      if (retainsAll(await this.#table.load(), metadata)) throw error;
       return null;
     }
   }

@@ -1,11 +1,5 @@
-import { rejected } from '../core/base/errors.ts';
-import {
-  DOOMED_KEYS_MAX,
-  ERASE_GRACE_MS,
-  SWEEP_GRACE_MIN_MS,
-  SWEEP_OBJECTS_MAX,
-  SWEEP_SAMPLE_MAX,
-} from '../core/base/limits.ts';
+import { conflict, rejected, SluiceError } from '../core/base/errors.ts';
+import { DOOMED_KEYS_MAX, ERASE_GRACE_MS, SWEEP_OBJECTS_MAX, SWEEP_SAMPLE_MAX } from '../core/base/limits.ts';
 import { own } from '../core/base/shape.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { parseMetadata } from '../core/iceberg/metadata.ts';
@@ -15,7 +9,7 @@ import { tableSettings } from '../core/table/properties.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { Ledger } from './ports.ts';
-import { Reach } from './reach.ts';
+import { Reach, retainsAll } from './reach.ts';
 import { persevere } from './uploader.ts';
 
 /** What a sweep found. */
@@ -47,13 +41,14 @@ export class OrphanSweep {
   readonly #ports: TablePorts & { ledger: Ledger };
   readonly #table: OpenTable;
   readonly #reach: Reach;
-  readonly #graceMinMs: number;
+  readonly #graceMs: number | null;
 
-  constructor(ports: TablePorts & { ledger: Ledger }, table: OpenTable, graceMinMs = SWEEP_GRACE_MIN_MS) {
+  /** `graceMs`: the least age of an orphan; null: as the table says. */
+  constructor(ports: TablePorts & { ledger: Ledger }, table: OpenTable, graceMs: number | null = null) {
     this.#ports = ports;
     this.#table = table;
     this.#reach = new Reach(ports, table.place);
-    this.#graceMinMs = graceMinMs;
+    this.#graceMs = graceMs;
   }
 
   /**
@@ -67,12 +62,12 @@ export class OrphanSweep {
     if (own(first.metadata.properties, 'gc.enabled')?.trim().toLowerCase() === 'false') {
       throw rejected('gc-disabled', 'files of the table may belong to others too: gc.enabled=false');
     }
-    const graceMs = Math.max(this.#graceMinMs, tableSettings(first.metadata.properties).sweep.graceMs);
+    const graceMs = this.#graceMs ?? tableSettings(first.metadata.properties).sweep.graceMs;
     const { candidates, listed, next } = await this.#list(graceMs, after);
     // Loaded again: what was committed while the listing ran is not an orphan.
     const base = liveTable(await this.#table.load(), this.#table.place);
     const past = candidates.objects.size === 0 ? [] : await this.#logged(base.metadata);
-    const orphans = await this.#reach.unreached([...candidates.objects.keys()], base.metadata, past);
+    const orphans = await this.#unreached([...candidates.objects.keys()], base.metadata, past);
     if (orphans === null) throw rejected('too-many-manifests', 'telling orphans from files in use would read too much');
     const nowMs = clock.now();
     if (!dryRun) ledger.doom(orphans, nowMs + ERASE_GRACE_MS);
@@ -88,6 +83,17 @@ export class OrphanSweep {
       eraseMs: dryRun || orphans.length === 0 ? null : nowMs + ERASE_GRACE_MS,
       next,
     };
+  }
+
+  async #unreached(keys: readonly string[], metadata: TableMetadata, past: readonly TableMetadata[]) {
+    try {
+      return await this.#reach.unreached(keys, metadata, past);
+    } catch (error) {
+      // Damage only when the newest version still needs what is missing; else somebody has expired and deleted it meanwhile.
+      if (!(error instanceof SluiceError && error.kind === 'corrupt')) throw error;
+      if (retainsAll(await this.#table.load(), metadata)) throw error;
+      throw conflict('commit-conflict', 'snapshots expired while the folder was looked through', {}, error);
+    }
   }
 
   async #list(graceMs: number, after: string | null) {

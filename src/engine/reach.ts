@@ -215,3 +215,9 @@ function pastSnapshots(metadata: TableMetadata, past: readonly TableMetadata[]):
     .flatMap(({ snapshots }) => snapshots)
     .filter(({ 'manifest-list': list }) => !lists.has(list) && lists.add(list));
 }
+
+/** Whether a later version still has every snapshot of an earlier one: what is missing of those is damage then, and no trace of an expiry. */
+export function retainsAll(newest: { metadata: TableMetadata } | null, metadata: TableMetadata): boolean {
+  const retained = new Set(newest?.metadata.snapshots.map((snapshot) => snapshot['snapshot-id']));
+  return metadata.snapshots.every((snapshot) => retained.has(snapshot['snapshot-id']));
+}

@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { utf8 } from '../../src/core/base/bytes.ts';
+import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
 import type { Producer } from '../../src/core/batch/frame.ts';
 import type { Operation } from '../../src/core/commit/operation.ts';
 import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
+import { STEPS_DEFAULT } from '../../src/core/maintain/steps.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { metadataOf, ofDay, on, replaceOf } from '../engine/file-operations.ts';
 import { storeBucket } from '../oracle/bucket.ts';
@@ -39,6 +41,9 @@ const withoutDay = (day: number) => (before: string[]) =>
     (text) =>
       !ROWS.some((row) => spelled(row) === text && row.time / 86_400_000_000n === on(day, 0).time / 86_400_000_000n),
   );
+
+/** A file that nothing refers to. */
+const ORPHAN = `${PLACE.prefix}/data/time_day=2026-01-01/lost.parquet`;
 
 let firstSnapshot = 0n;
 
@@ -109,6 +114,35 @@ const CASES: Case[] = [
       world.clock.advance(60 * 60_000);
       await service.writer.run();
     },
+  },
+  {
+    name: 'retention',
+    prepare: ({ service }) => service.changes.properties({ 'timelake.retention': '1d' }, []),
+    run: async (service, { world }) => {
+      // By request: a schedule would go on, and drop what the case appends afterwards.
+      world.clock.advance(Math.max(0, Number(on(2, 0).time / 1000n) - world.clock.now()));
+      await service.maintenance.run({ steps: ['retention'], full: false, sweepAfter: null, dryRun: false });
+    },
+    rows: withoutDay(0),
+  },
+  {
+    name: 'sweep, and the deletion of what it found',
+    prepare: async ({ world, service }) => {
+      await service.changes.properties({ 'gc.kind': 'own' }, []);
+      world.memory.plant(ORPHAN, new Uint8Array(10));
+    },
+    run: async (service, { world }) => {
+      world.clock.advance(Math.max(0, Number(on(5, 0).time / 1000n) - world.clock.now()));
+      await service.sweep.sweep(false);
+      world.clock.advance(ERASE_GRACE_MS + 1);
+      await service.writer.run();
+      if (world.memory.keys().includes(ORPHAN)) throw new Error('the orphan is still there');
+    },
+  },
+  {
+    name: 'maintenance by request',
+    prepare: ({ service }) => service.append([on(0, 5), on(0, 6)]),
+    run: ({ maintenance }) => maintenance.run({ steps: STEPS_DEFAULT, full: true, sweepAfter: null, dryRun: false }),
   },
   { name: 'properties', run: ({ changes }) => changes.properties({ owner: 'a' }, []) },
   {

@@ -20,6 +20,9 @@ export const MARKS: readonly SimMark[] = [
   'recreated-by-engine',
   'expired-by-schedule',
   'compacted-by-itself',
+  'retained-by-schedule',
+  'erased',
+  'orphans-swept',
   'branch-appended',
   'branch-refused',
 ];

@@ -7,8 +7,9 @@ import { EngineActor } from './actors/engine.ts';
 import { MaintainerActor } from './actors/maintainer.ts';
 import { OperatorActor } from './actors/operator.ts';
 import { ProducerActor } from './actors/producer.ts';
+import { checkSwept } from './checkers/i12-orphans.ts';
 import { PLACE } from './service.ts';
-import { type Incarnation, SimObject } from './sim-object.ts';
+import { type Incarnation, SimObject, SWEEP_GRACE_MS } from './sim-object.ts';
 import { type Swarm, swarmOf } from './swarm.ts';
 import { SimWorld, type Violation } from './world.ts';
 
@@ -66,6 +67,7 @@ export async function runSeed(seed: number, options: RunOptions = {}): Promise<R
     }
     await comeToRest(world);
     if (world.violations.length === 0) await world.finish();
+    if (swarm.sweep) await sweepUp(world);
     if (options.validate ?? seed % VALIDATED_ONE_IN === 0) await validate(world);
   } catch (error) {
     world.violate('error', String((error as Error).stack ?? error));
@@ -100,6 +102,43 @@ async function comeToRest(world: SimWorld): Promise<void> {
     if (isAtRest(world)) return;
     if (!(await world.step())) return;
   }
+}
+
+/** All is at rest: what is old by now and of nobody is found, queued, and deleted; then nothing of the kind is left. */
+async function sweepUp(world: SimWorld): Promise<void> {
+  const [object] = world.objects;
+  if (world.violations.length > 0 || !isAtRest(world)) return;
+  // Longer than a sweep's grace, and than what the other object has queued.
+  await during(world, wait(world, SWEEP_GRACE_MS + world.swarm.eraseMs));
+  const report = await during(
+    world,
+    object.call(({ sweep }) => sweep.sweep(false)).catch(() => null),
+  );
+  if (report === null) return;
+  if (report.orphans > 0) world.hit('orphans-swept');
+  await during(world, wait(world, world.swarm.eraseMs + SWEEP_GRACE_MS + 60_000));
+  for (const one of world.objects)
+    await during(
+      world,
+      one.call(({ writer }) => writer.run()),
+    );
+  if (world.violations.length === 0 && world.history.isServed) checkSwept(world);
+}
+
+function wait({ scheduler }: SimWorld, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    scheduler.after(ms, null, 'waits', resolve);
+  });
+}
+
+/** Lets the world go on until the promise is kept. */
+async function during<T>(world: SimWorld, promise: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = promise.finally(() => {
+    isDone = true;
+  });
+  for (let step = 0; step < REST_STEPS && !isDone; step++) if (!(await world.step())) break;
+  return done;
 }
 
 /** Whoever owns a held-up app gives its refused epoch up. */

@@ -1,4 +1,5 @@
 import { zstdCompressSync } from 'node:zlib';
+import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
 import { versionOfMetadata } from '../../src/core/iceberg/locations.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import type { LogEvent } from '../../src/engine/commit-log.ts';
@@ -7,8 +8,11 @@ import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
+import { OrphanSweep } from '../../src/engine/orphan-sweep.ts';
 import type { Clock, Ledger, Mark } from '../../src/engine/ports.ts';
+import { Retention } from '../../src/engine/retention.ts';
 import { ScheduledExpiry } from '../../src/engine/scheduled-expiry.ts';
+import { ScheduledRetention } from '../../src/engine/scheduled-retention.ts';
 import { TableAdmin } from '../../src/engine/table-admin.ts';
 import { TableChanges } from '../../src/engine/table-changes.ts';
 import { TableFiles } from '../../src/engine/table-files.ts';
@@ -21,6 +25,9 @@ import { PLACE } from './service.ts';
 import { SimLedger } from './sim-ledger.ts';
 import { SimStore } from './sim-store.ts';
 import type { SimWorld } from './world.ts';
+
+/** Age of orphans in a simulation: a commit tries ten times, and each of its writes may stall for half a minute. */
+export const SWEEP_GRACE_MS = 400_000;
 
 /** What a caller sees when the incarnation it talked to is gone, or its storage is somebody else's. */
 export class Gone extends Error {
@@ -41,6 +48,7 @@ export class Incarnation implements Owner {
   readonly changes: TableChanges;
   readonly files: TableFiles;
   readonly expirer: Expirer;
+  readonly sweep: OrphanSweep;
   readonly events: LogEvent[] = [];
   /** Rejects when callers lose it. */
   readonly gone: Promise<never>;
@@ -85,6 +93,8 @@ export class Incarnation implements Owner {
       log: (event: LogEvent) => {
         this.events.push(event);
         if (event.event === 'compacted') this.#world.hit('compacted-by-itself', this);
+        if (event.event === 'retained' && event['changed'] === true) this.#world.hit('retained-by-schedule', this);
+        if (event.event === 'erased' && Number(event['keys']) > 0) this.#world.hit('erased', this);
         if (event.event === 'expired' && event['changed'] === true) this.#world.hit('expired-by-schedule', this);
         this.#world.scheduler.note(`${this.name} says ${JSON.stringify(event)}`);
       },
@@ -108,9 +118,22 @@ export class Incarnation implements Owner {
     this.changes = new TableChanges(ports, this.table, commits);
     this.files = new TableFiles(ports, this.table, commits);
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
-    if (world.swarm.compactBySelf) this.writer.alongside(new Compactor(ports, this.table));
+    this.sweep = new OrphanSweep(ports, this.table, SWEEP_GRACE_MS);
+    const compactor = new Compactor(ports, this.table);
+    const commitsInRun = new AdminCommits(ports, this.table, this.writer, true);
+    if (world.swarm.retention) {
+      const clock = ports.clock;
+      const retention = new Retention(
+        clock,
+        this.table,
+        new TableFiles(ports, this.table, commitsInRun),
+        compactor.live,
+      );
+      this.writer.alongside(new ScheduledRetention(ports, this.table, retention, compactor.live));
+    }
+    if (world.swarm.compactBySelf) this.writer.alongside(compactor);
     if (world.swarm.expirySchedule === null) return;
-    const inRun = new TableChanges(ports, this.table, new AdminCommits(ports, this.table, this.writer, true));
+    const inRun = new TableChanges(ports, this.table, commitsInRun);
     const expirer = new Expirer(ports, this.table, inRun, eraser);
     this.writer.alongside(new ScheduledExpiry(ports, this.table, expirer, world.swarm.expirySchedule));
   }
@@ -164,10 +187,20 @@ export class Incarnation implements Owner {
         return (...args: unknown[]) => {
           const now = this.cutOff ?? target;
           if (now === target) this.#world.onLedger(this.#object, this, String(name), args);
-          return member.apply(now, args);
+          return member.apply(now, name === 'doom' ? this.#sooner(args as [string[], number]) : args);
         };
       },
     });
+  }
+
+  /**
+   * An hour is longer than any run. Outputs of a compaction keep a time that is longer than its commit can be open; what an expiry
+   * and a sweep queue may go as soon as it is asked for again.
+   */
+  #sooner([keys, notBeforeMs]: [string[], number]): [string[], number] {
+    const isOutput = keys.length === 1 && keys[0].endsWith('.parquet');
+    const graceMs = isOutput ? Math.max(SWEEP_GRACE_MS, this.#world.swarm.eraseMs) : this.#world.swarm.eraseMs;
+    return [keys, notBeforeMs - ERASE_GRACE_MS + graceMs];
   }
 
   #before(call: SimCall): Promise<void> | undefined {

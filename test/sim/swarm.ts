@@ -42,6 +42,12 @@ export interface Swarm {
   expirySchedule: ExpiryPace | null;
   /** Small files are merged after appends. */
   compactBySelf: boolean;
+  /** Partitions go when they ended a day ago; the first ones have when the run begins, the next falls due in it. */
+  retention: boolean;
+  /** After so long files are deleted that an expiry or a sweep has queued. */
+  eraseMs: number;
+  /** The folder is swept at the end, and nothing may be left that is of nobody. */
+  sweep: boolean;
   /** What is asked of the service beside appends. */
   maintain: {
     compactMs: number;
@@ -49,6 +55,7 @@ export interface Swarm {
     overwriteMs: number;
     manifestsMs: number;
     expireMs: number;
+    sweepMs: number;
     changeMs: number;
     rollbackMs: number;
   };
@@ -83,12 +90,16 @@ export function calm(): Swarm {
     branchMs: 0,
     expirySchedule: null,
     compactBySelf: false,
+    retention: false,
+    eraseMs: 3_600_000,
+    sweep: false,
     maintain: {
       compactMs: 0,
       deleteMs: 0,
       overwriteMs: 0,
       manifestsMs: 0,
       expireMs: 0,
+      sweepMs: 0,
       changeMs: 0,
       rollbackMs: 0,
     },
@@ -144,6 +155,7 @@ export function swarmOf(seed: number): Swarm {
     overwriteMs: care(0.6, 3_000, 30_000),
     manifestsMs: care(0.6, 3_000, 30_000),
     expireMs: care(0.5, 2_000, 20_000),
+    sweepMs: 0,
     changeMs: care(0.5, 2_000, 20_000),
     rollbackMs: care(0.7, 5_000, 50_000),
   };
@@ -172,5 +184,9 @@ export function swarmOf(seed: number): Swarm {
   if (beside.chance(0.3)) swarm.branchMs = beside.between(200, 3_000);
   if (beside.chance(0.4)) swarm.expirySchedule = { batch: beside.between(1, 5), lateMs: beside.between(500, 10_000) };
   if (beside.chance(0.5)) swarm.compactBySelf = true;
+  if (beside.chance(0.3)) swarm.retention = true;
+  if (beside.chance(0.5)) swarm.eraseMs = beside.between(20_000, 90_000);
+  if (beside.chance(0.4)) swarm.sweep = true;
+  if (swarm.sweep) swarm.maintain.sweepMs = beside.between(5_000, 40_000);
   return swarm;
 }

@@ -14,6 +14,7 @@ import { SettledChecker } from './checkers/i7-settled.ts';
 import { IndexChecker } from './checkers/i8-index.ts';
 import { TotalsChecker } from './checkers/i9-totals.ts';
 import { RestChecker } from './checkers/i10-rest.ts';
+import { RetentionChecker } from './checkers/i11-retention.ts';
 import { type RawMetadata, SmallReader } from './checkers/reader.ts';
 import type { SimCall } from './faults.ts';
 import { Model } from './model.ts';
@@ -44,8 +45,14 @@ export type SimMark =
   | 'recreated-by-engine'
   | 'expired-by-schedule'
   | 'compacted-by-itself'
+  | 'retained-by-schedule'
+  | 'erased'
+  | 'orphans-swept'
   | 'branch-appended'
   | 'branch-refused';
+
+/** Half a minute before the second day of rows has ended a day ago. */
+const RETENTION_START_MS = Date.UTC(2026, 0, 4) - 30_000;
 
 /** One seed's world: the bucket, the objects, who acts on them, and who watches. */
 export class SimWorld {
@@ -78,7 +85,8 @@ export class SimWorld {
     this.seed = seed;
     this.swarm = swarm;
     this.trace = new Trace(traceLines);
-    this.scheduler = new Scheduler(this.trace);
+    // With retention, two days of rows are past it: one when the run begins, one soon after.
+    this.scheduler = swarm.retention ? new Scheduler(this.trace, RETENTION_START_MS) : new Scheduler(this.trace);
     this.memory = new WatchedMemory({ now: () => this.scheduler.now() });
     this.memory.onMutation = (mutation) => this.#changes.push(mutation);
     this.history = new History(new SmallReader(this.memory), PLACE.prefix);
@@ -93,6 +101,7 @@ export class SimWorld {
       new RowsChecker(this),
       new BranchesChecker(this),
       new IndexChecker(this),
+      new RetentionChecker(this),
       new RestChecker(this),
     ];
   }

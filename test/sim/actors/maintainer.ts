@@ -40,6 +40,7 @@ export class MaintainerActor implements Owner {
     this.#every(maintain.overwriteMs, 'overwrites', (incarnation) => this.#overwrite(incarnation));
     this.#every(maintain.manifestsMs, 'rewrites manifests', ({ files }) => files.rewriteManifests());
     this.#every(maintain.expireMs, 'expires', ({ expirer }) => expirer.expire(false));
+    this.#every(maintain.sweepMs, 'sweeps', ({ sweep }) => sweep.sweep(false));
     this.#every(maintain.changeMs, 'changes metadata', (incarnation) => this.#change(incarnation));
     this.#every(maintain.rollbackMs, 'rolls back', (incarnation) => this.#rollback(incarnation));
   }

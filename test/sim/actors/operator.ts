@@ -32,6 +32,7 @@ export class OperatorActor implements Owner {
     const properties = {
       'sluice.flush-interval': `${swarm.flushSeconds}s`,
       ...(swarm.compactBySelf ? { 'timelake.compact-min-files': '3' } : {}),
+      ...(swarm.retention ? { 'timelake.retention': '1d' } : {}),
       'timelake.snapshot-retention': '5s',
       'timelake.min-snapshots': '2',
       'timelake.max-snapshots': '12',

@@ -1,7 +1,8 @@
-import { SimObject } from '../sim-object.ts';
+import { SimObject, SWEEP_GRACE_MS } from '../sim-object.ts';
 import type { Mutation } from '../watched-memory.ts';
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
+import type { Arrival, SeenVersion } from './history.ts';
 import { currentOf, keyOf, Missing, type RawMetadata } from './reader.ts';
 
 /** One conditional write of a version, as its writer sent it and as it heard of it. */
@@ -20,9 +21,15 @@ export interface Attempt {
  */
 export class DeletionsChecker implements Checker {
   readonly #world: SimWorld;
+  /** Versions that the chain has held. */
+  readonly #chain = new Set<string>();
 
   constructor(world: SimWorld) {
     this.#world = world;
+  }
+
+  onVersion(arrival: Arrival, { version, by, raw }: SeenVersion): void {
+    if (arrival !== 'reopens') this.#chain.add(nameOf(version, by, raw));
   }
 
   onMutation({ kind, key, by }: Mutation): void {
@@ -44,10 +51,14 @@ export class DeletionsChecker implements Checker {
     }
   }
 
-  #isOpen({ answer, version, raw, by }: Attempt, deleter: string): boolean {
-    // Of a reopened name only its writer knows.
-    if (answer === 'created' && by === deleter) return true;
-    const { history } = this.#world;
+  #isOpen({ answer, version, raw, by, atMs }: Attempt, deleter: string): boolean {
+    const { history, scheduler } = this.#world;
+    // Of a reopened name only its writer knows, until its commit cannot be open any more: then it is an orphan. What the chain has
+    // held is over, and may have expired.
+    const isYoung = scheduler.now() - atMs < SWEEP_GRACE_MS;
+    const commit = currentOf(raw)?.summary['sluice.commit-id'];
+    const isOver = this.#chain.has(nameOf(version, by, raw)) || (commit !== undefined && history.commits.has(commit));
+    if (answer === 'created' && by === deleter && isYoung && !isOver) return true;
     // Once the chain has gone past it, only what it retains of ours is needed.
     const there = history.tip?.raw ?? null;
     if (there === null || (history.tip?.version ?? 0) < version) return true;
@@ -75,4 +86,8 @@ export class DeletionsChecker implements Checker {
     const version = history.versionOf(key) ?? 0;
     if (version >= pointed) this.#world.violate('I7', `${by} deleted version ${version}, the pointer is at ${pointed}`);
   }
+}
+
+function nameOf(version: number, by: string, raw: RawMetadata): string {
+  return `${version} ${by} ${raw['last-updated-ms']} ${raw['current-snapshot-id']}`;
 }
