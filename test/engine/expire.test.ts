@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
 import type { TableMetadata } from '../../src/core/iceberg/types.ts';
 import type { ExpireReport } from '../../src/engine/expirer.ts';
+import { storeBucket } from '../oracle/bucket.ts';
+import { rows } from '../oracle/rows.ts';
 import type { Fault } from '../sim/faults.ts';
 import { acknowledge, expectExactlyOnce, expectValid, newScenario, type Scenario, uniqueRow } from '../sim/scenario.ts';
 import { PLACE, Service } from '../sim/service.ts';
@@ -72,6 +74,23 @@ describe('expire', () => {
     expect(scenario.ledger.state().doomed).toEqual({ keys: 0, dueMs: null });
     await expectExactlyOnce(scenario);
     expect((await expire()).changed).toBe(false);
+  });
+
+  test('expire: two readers that hold old versions go on reading until the time of grace is over', async () => {
+    const { service, world } = scenario;
+    const read = (version: number) => rows(storeBucket(world.memory), PLACE.prefix, { version });
+    const readers = [4, 9];
+    const held = await Promise.all(readers.map(read));
+    expect(held.map(({ length }) => length)).toEqual([3, 8]);
+    const { eraseMs } = await expire();
+    expect(current().snapshots.map((one) => one['sequence-number'])).not.toContain(8n);
+    world.clock.advance((eraseMs ?? 0) - world.clock.now() - 1);
+    await world.clock.until(service.writer.run());
+    expect(await Promise.all(readers.map(read))).toEqual(held);
+    world.clock.advance(1);
+    await world.clock.until(service.writer.run());
+    for (const reader of readers) await expect(read(reader)).rejects.toThrow();
+    await expectExactlyOnce(scenario);
   });
 
   test('expire: a tag, a branch and a rollback keep what they reach, data files too (B138, X2, X3)', async () => {
