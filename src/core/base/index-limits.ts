@@ -1,7 +1,7 @@
 /** Bounds of last-value indexes, each with its reason; the others are in `limits.ts`. */
 
 /** Series of a table for which the newest row of each is kept, unless `sluice.last-value-series-max` says otherwise; and the
- * most that it may say. Every append writes them all: 100,000 rows of a few columns take some 40 ms and 2 MB. */
+ * most that it may say. Every append merges and writes them all: 3 ms for 1,000 of a few columns, some 150 ms for 100,000. */
 export const LAST_VALUE_SERIES_DEFAULT = 100_000;
 export const INDEX_ROWS_MAX = 1_000_000;
 
