@@ -4,7 +4,7 @@
  *   npm run bench -- day [--json] [--runs 8640]
  *
  * A simulated day of appends to two tables, one every ten seconds, with everything that an object does beside. The whole day
- * takes some minutes for each table, and is written to `bench/results`.
+ * takes ten minutes for the narrow table and about an hour for the wide one, and is written to `bench/results`.
  */
 import { type DayRun, runDay, type Stretch } from './day-run.ts';
 import { type DayTable, STEADY, WIDE } from './day-table.ts';
