@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MATRIX, type Mine, type Resolution, type Theirs } from '../../src/core/commit/conflicts.ts';
 import type { IcebergBase } from '../../src/core/commit/iceberg-base.ts';
+import { indexOf as lastValueIndexOf } from '../../src/core/commit/last-value.ts';
 import type { Operation } from '../../src/core/commit/operation.ts';
 import type { CommitResult } from '../../src/engine/committer.ts';
 import { storeBucket } from '../oracle/bucket.ts';
@@ -11,6 +12,7 @@ import { SimLedger } from '../sim/sim-ledger.ts';
 import {
   commit,
   deleteOf,
+  indexOf,
   metadataOf,
   ofDay,
   on,
@@ -30,6 +32,8 @@ const NEW = on(0, 50, 'mine');
 /** The branch of an append to one; theirs moves it, when it is about refs. */
 const BRANCH = 'b';
 
+const SERIES_MAX = 'sluice.last-value-series-max';
+
 /** What an operation does to the rows of a table, as a reader of main sees it. */
 const EFFECT: { readonly [mine in Mine]: (rows: Rows) => Rows } = {
   append: (rows) => [...rows, NEW],
@@ -38,6 +42,7 @@ const EFFECT: { readonly [mine in Mine]: (rows: Rows) => Rows } = {
   delete: (rows) => without(rows, 0),
   overwrite: (rows) => [...without(rows, 0), NEW],
   'rewrite-manifests': (rows) => rows,
+  index: (rows) => rows,
 };
 
 async function mineOf(mine: Mine, { world, service }: Scenario): Promise<Operation | null> {
@@ -53,6 +58,8 @@ async function mineOf(mine: Mine, { world, service }: Scenario): Promise<Operati
       return overwriteOf(world, service, ofDay(0), [NEW]);
     case 'rewrite-manifests':
       return rewriteManifestsOf(world, service);
+    case 'index':
+      return indexOf(world, service, BEFORE);
   }
 }
 
@@ -66,10 +73,13 @@ interface Race {
 async function race(mine: Mine, theirs: Theirs | 'branch dropped', day: number): Promise<Race> {
   const scenario = await newScenario();
   const { world, service } = scenario;
+  // Rows come while the table is not to have an index, which is made once it may have one.
+  if (mine === 'index') await world.clock.until(service.changes.properties({ [SERIES_MAX]: '0' }, []));
   for (const row of BEFORE) {
     await acknowledge(scenario, [row]);
     await service.drain();
   }
+  if (mine === 'index') await world.clock.until(service.changes.properties({}, [SERIES_MAX]));
   const other = new Service(world, new SimLedger('00000000000000bb'));
   await world.clock.until(other.table.load());
   if (mine === 'append') await acknowledge(scenario, [NEW]);
@@ -116,6 +126,7 @@ async function expectRebased({ scenario, result, afterTheirs }: Race, mine: Mine
   else expect(result.outcome).toBe('committed');
   expect(service.count(`rebased-over-${theirs}`)).toBe(1);
   expect(await tableRows(world)).toEqual(sorted(EFFECT[mine](afterTheirs)));
+  if (mine === 'index') expect(lastValueIndexOf(metadataOf(service))).not.toBeNull();
   if (mine === 'append-to-branch') await expectOnBranch(scenario, theirs === 'refs' ? BEFORE.slice(0, 1) : BEFORE);
   await expectValid(world, false);
 }
@@ -158,6 +169,12 @@ async function expectResolved(resolution: Resolution, mine: Mine, theirs: Theirs
       expect(scenario.ledger.receipt(5)).toMatchObject({ state: 'refused', type: 'unknown-ref' });
       expect(scenario.ledger.state()).toMatchObject({ intent: null, buffer: { frames: 0 } });
       expect(await tableRows(scenario.world)).toEqual(sorted(BEFORE));
+      return expectValid(scenario.world, false);
+    }
+    case 'look-again': {
+      const { scenario, result, afterTheirs } = await race(mine, theirs, 0);
+      expect(result).toMatchObject({ outcome: 'conflict', type: 'index-behind' });
+      expect(await tableRows(scenario.world)).toEqual(sorted(afterTheirs));
       return expectValid(scenario.world, false);
     }
     case 'prepare-again': {

@@ -2,10 +2,14 @@ import { prepareDelete } from '../../src/core/commit/decide-delete.ts';
 import { prepareOverwrite } from '../../src/core/commit/decide-overwrite.ts';
 import { prepareRewriteManifests } from '../../src/core/commit/decide-rewrite-manifests.ts';
 import type { FileFilter } from '../../src/core/commit/file-filter.ts';
+import { seriesOf } from '../../src/core/commit/last-value.ts';
 import { makeFiles, rowsOf } from '../../src/core/commit/make-files.ts';
 import type { Operation } from '../../src/core/commit/operation.ts';
 import { prepareReplace } from '../../src/core/commit/prepare-replace.ts';
+import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import type { TableMetadata } from '../../src/core/iceberg/types.ts';
+import { foldNewest } from '../../src/core/lastvalue/fold.ts';
+import { tableSettings } from '../../src/core/table/properties.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import { newIdentity } from '../../src/engine/identity.ts';
 import { storeBucket } from '../oracle/bucket.ts';
@@ -43,6 +47,21 @@ export function overwriteOf(world: World, service: Service, filter: FileFilter, 
 
 export function rewriteManifestsOf(world: World, service: Service): Operation {
   return prepareRewriteManifests(newIdentity(world, metadataOf(service)));
+}
+
+/** An index of `rows`, which are all rows of the table, the newest of them the last to come. */
+export async function indexOf(world: World, service: Service, rows: readonly SeriesRow[]): Promise<Operation> {
+  const metadata = metadataOf(service);
+  const schema = currentSchema(metadata);
+  const identity = newIdentity(world, metadata);
+  const stored = await readRows(storeBucket(world.memory), PLACE.prefix);
+  const ingestMs = Math.max(...stored.map((row) => Number(row['_ingest_ts']) / 1000));
+  const columns = rowsOf([{ ...service.frame(rows), sequence: 1 }], metadata, ingestMs);
+  const series = seriesOf(schema, tableSettings(metadata.properties));
+  if (series === null) throw new Error('table has no series');
+  const newest = foldNewest([columns], schema, series);
+  const covers = metadata['current-snapshot-id'] as bigint;
+  return { kind: 'index', commitId: identity.commitId, uploads: [], identity, covers, newest };
 }
 
 /** Puts one file in the place of all files of a day; `rows` are what they hold. */

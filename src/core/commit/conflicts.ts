@@ -23,12 +23,15 @@ export type Resolution =
   | 'layout-known'
   /** Rebased while the branch is there, wherever it stands by then, else refused with its own batches alone. */
   | 'branch-there'
+  /** Rows were looked through that are no longer all there are: looked through anew by the caller. */
+  | 'look-again'
   /** Files were made for another layout: made again by the caller. */
   | 'prepare-again'
   /** Refused: nothing lands in what took the table's place. */
   | 'gone';
 
-export type Mine = 'append' | 'append-to-branch' | 'replace' | 'delete' | 'overwrite' | 'rewrite-manifests';
+/** `index`: a last-value index for the rows that are there. */
+export type Mine = 'append' | 'append-to-branch' | 'replace' | 'delete' | 'overwrite' | 'rewrite-manifests' | 'index';
 
 /** `layout`: schema, partition spec or sort order; `refs`: branches and tags beside main. */
 export type Theirs = RebasedOver;
@@ -114,6 +117,20 @@ export const MATRIX: { readonly [mine in Mine]: { readonly [theirs in Theirs]: R
     properties: 'rebase',
     refs: 'rebase',
     rollback: 'choose-again',
+    drop: 'gone',
+  },
+  index: {
+    append: 'look-again',
+    // Of the same rows, but that is not told from the snapshot alone.
+    replace: 'look-again',
+    delete: 'look-again',
+    overwrite: 'look-again',
+    'rewrite-manifests': 'look-again',
+    expire: 'rebase',
+    layout: 'rebase',
+    properties: 'rebase',
+    refs: 'rebase',
+    rollback: 'look-again',
     drop: 'gone',
   },
 };
