@@ -104,18 +104,25 @@ async function comeToRest(world: SimWorld): Promise<void> {
   }
 }
 
+/** Sweeps until nothing is too young for one: upkeep that falls due after the first has its files swept by the next. */
+const SWEEP_ROUNDS = 3;
+
 /** All is at rest: what is old by now and of nobody is found, queued, and deleted; then nothing of the kind is left. */
 async function sweepUp(world: SimWorld): Promise<void> {
   const [object] = world.objects;
   if (world.violations.length > 0 || !isAtRest(world)) return;
-  // Longer than a sweep's grace, and than what the other object has queued.
-  await during(world, wait(world, SWEEP_GRACE_MS + world.swarm.eraseMs));
-  const report = await during(
-    world,
-    object.call(({ sweep }) => sweep.sweep(false)).catch(() => null),
-  );
-  if (report === null) return;
-  if (report.orphans > 0) world.hit('orphans-swept');
+  for (let round = 0; round < SWEEP_ROUNDS; round++) {
+    // Longer than a sweep's grace, and than what the other object has queued.
+    await during(world, wait(world, SWEEP_GRACE_MS + world.swarm.eraseMs));
+    const report = await during(
+      world,
+      object.call(({ sweep }) => sweep.sweep(false)).catch(() => null),
+    );
+    if (report === null) return;
+    if (report.orphans > 0) world.hit('orphans-swept');
+    // Retention that was due meanwhile has left files that are too young.
+    if (report.young === 0) break;
+  }
   await during(world, wait(world, world.swarm.eraseMs + SWEEP_GRACE_MS + 60_000));
   for (const one of world.objects)
     await during(

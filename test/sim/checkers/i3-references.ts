@@ -5,10 +5,13 @@ import type { Checker } from './checker.ts';
 import type { Arrival, SeenVersion } from './history.ts';
 import { Missing, type RawSnapshot } from './reader.ts';
 
-/** I3: every file that a retained snapshot needs is there: when its version arrives, and as long as it is retained. */
+/**
+ * I3: every file that a retained snapshot needs is there: when its version arrives, and as long as it is retained. A snapshot is told
+ * by its manifest list: one whose commit expired before its writer heard of it is made again, under the same id.
+ */
 export class ReferencesChecker implements Checker {
   readonly #world: SimWorld;
-  readonly #reached = new Map<number, ReadonlySet<string>>();
+  readonly #reached = new Map<string, ReadonlySet<string>>();
 
   constructor(world: SimWorld) {
     this.#world = world;
@@ -18,14 +21,14 @@ export class ReferencesChecker implements Checker {
     // No part of the chain; or one that is being deleted, and the version with it.
     if (arrival === 'reopens' || this.#world.isErasing) return;
     for (const snapshot of raw.snapshots ?? []) {
-      if (!this.#reached.has(snapshot['snapshot-id'])) this.#look(snapshot, key, by);
+      if (!this.#reached.has(snapshot['manifest-list'])) this.#look(snapshot, key, by);
     }
   }
 
   onMutation({ kind, key, by }: Mutation): void {
     if (kind !== 'deleted' || by === ERASER) return;
     for (const snapshot of this.#world.history.tip?.raw.snapshots ?? []) {
-      if (this.#reached.get(snapshot['snapshot-id'])?.has(key)) {
+      if (this.#reached.get(snapshot['manifest-list'])?.has(key)) {
         this.#world.violate('I3', `${by} deleted ${key}, which snapshot ${snapshot['snapshot-id']} needs`);
         return;
       }
@@ -34,10 +37,10 @@ export class ReferencesChecker implements Checker {
 
   #look(snapshot: RawSnapshot, key: string, by: string): void {
     try {
-      this.#reached.set(snapshot['snapshot-id'], this.#world.history.reader.reached(snapshot).keys);
+      this.#reached.set(snapshot['manifest-list'], this.#world.history.reader.reached(snapshot).keys);
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
-      this.#reached.set(snapshot['snapshot-id'], new Set());
+      this.#reached.set(snapshot['manifest-list'], new Set());
       this.#world.violate(
         'I3',
         `${key} by ${by} names snapshot ${snapshot['snapshot-id']}, which needs ${error.key}: missing`,
