@@ -337,7 +337,7 @@ export function sameValue(type: PrimitiveType, a: Value | undefined, b: Value): 
 }
 
 /** Whether a manifest may hold a file with this partition value. In doubt it may. */
-function summaryMayHold(summary: FieldSummary | undefined, type: PrimitiveType, value: Value): boolean {
+export function summaryMayHold(summary: FieldSummary | undefined, type: PrimitiveType, value: Value): boolean {
   if (summary === undefined) return true;
   if (value === null) return summary.containsNull;
   if (Number.isNaN(value)) return summary.containsNan !== false;

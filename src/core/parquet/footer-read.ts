@@ -56,8 +56,17 @@ export interface ColumnChunk {
   length: number;
   dataOffset: number;
   offsetIndex: ByteRange | null;
+  columnIndex: ByteRange | null;
   /** Pages by the offset index, once it was read. */
   pages: PageLocation[] | null;
+  /** As the footer has them: bounds are bytes as PLAIN stores a value, maybe cut. */
+  statistics: ChunkStatistics | null;
+}
+
+export interface ChunkStatistics {
+  min: Uint8Array | null;
+  max: Uint8Array | null;
+  nulls: number | null;
 }
 
 export interface RowGroup {
@@ -334,18 +343,26 @@ function chunkOf(chunk: ThriftStruct, column: FileColumn, rows: number, dataEnd:
   // Some writers put 0 where there is no dictionary.
   const offset = dictionaryOffset > 0 ? Math.min(dictionaryOffset, dataOffset) : dataOffset;
   if (offset < MAGIC.length || offset + length > dataEnd) throw broken(`column ${column.name} lies outside the file`);
-  const indexOffset = numberAt(chunk, 4);
-  const indexLength = numberAt(chunk, 5);
-  let offsetIndex: ByteRange | null = null;
-  if (indexOffset !== null && indexLength !== null) {
-    offsetIndex = { offset: indexOffset, length: indexLength };
-    if (indexOffset < MAGIC.length || indexLength < 0 || indexOffset + indexLength > dataEnd) {
-      throw broken(`offset index of column ${column.name} lies outside the file`);
-    }
-  }
+  const offsetIndex = indexAt(chunk, 4, column.name, dataEnd);
+  const columnIndex = indexAt(chunk, 6, column.name, dataEnd);
+  const given = structAt(meta, 12);
+  const statistics =
+    given === null ? null : { min: binaryAt(given, 6), max: binaryAt(given, 5), nulls: numberAt(given, 3) };
   const encodings = listAt(meta, 2).map((encoding) => {
     if (typeof encoding !== 'number') throw broken('encodings are not numbers');
     return encoding;
   });
-  return { codec: sizeAt(meta, 4), encodings, offset, length, dataOffset, offsetIndex, pages: null };
+  const codec = sizeAt(meta, 4);
+  return { codec, encodings, offset, length, dataOffset, offsetIndex, columnIndex, pages: null, statistics };
+}
+
+/** The index whose offset and length are fields `id` and `id + 1`. */
+function indexAt(chunk: ThriftStruct, id: number, name: string, dataEnd: number): ByteRange | null {
+  const offset = numberAt(chunk, id);
+  const length = numberAt(chunk, id + 1);
+  if (offset === null || length === null) return null;
+  if (offset < MAGIC.length || length < 0 || offset + length > dataEnd) {
+    throw broken(`index of column ${name} lies outside the file`);
+  }
+  return { offset, length };
 }

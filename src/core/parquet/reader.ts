@@ -65,7 +65,8 @@ export function rowGroupRange(footer: ParquetFooter, rowGroup: number): ByteRang
   return to === 0 ? { offset: 0, length: 0 } : { offset: from, length: to - from };
 }
 
-function coalesce(ranges: ByteRange[], gapBytesMax: number): ByteRange[] {
+/** The ranges sorted, and joined where no more than `gapBytesMax` lies between. */
+export function coalesce(ranges: ByteRange[], gapBytesMax: number): ByteRange[] {
   const out: ByteRange[] = [];
   for (const range of ranges.sort((a, b) => a.offset - b.offset)) {
     const last = out[out.length - 1];

@@ -1,0 +1,46 @@
+import { rejected, type SluiceError } from '../core/base/errors.ts';
+import { ROWS_ANSWER_BYTES_MAX, ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX } from '../core/base/limits.ts';
+
+/** What one request reads of the store, and the bound of it. */
+export class ReadBudget {
+  bytes = 0;
+  requests = 0;
+  files = 0;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax = ROWS_READ_BYTES_MAX) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Asked before bytes are read. Throws rejected `too-much-to-read`. */
+  spend(bytes: number): void {
+    this.bytes += bytes;
+    this.requests++;
+    if (this.bytes > this.#bytesMax) throw tooMuch(`more than ${mib(this.#bytesMax)} of files`);
+  }
+
+  /** Asked before a data file is opened. Throws rejected `too-much-to-read`. */
+  open(): void {
+    if (++this.files > ROWS_READ_FILES_MAX) throw tooMuch(`more than ${ROWS_READ_FILES_MAX} data files`);
+  }
+}
+
+/** The rows of an answer are more than fit the memory. */
+export function answerTooLarge(): SluiceError {
+  return rejected(
+    'too-much-to-read',
+    `answer has more than ${mib(ROWS_ANSWER_BYTES_MAX)} of rows: ask for fewer columns or rows`,
+    {
+      bytesMax: ROWS_ANSWER_BYTES_MAX,
+    },
+  );
+}
+
+function tooMuch(what: string): SluiceError {
+  const message = `${what} would have to be read: ask for a shorter time range, a series, or fewer columns`;
+  return rejected('too-much-to-read', message, { bytesMax: ROWS_READ_BYTES_MAX, filesMax: ROWS_READ_FILES_MAX });
+}
+
+function mib(bytes: number): string {
+  return `${bytes / 1024 / 1024} MiB`;
+}

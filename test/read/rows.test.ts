@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import { concat, textOf } from '../../src/core/base/bytes.ts';
+import { jsonLines } from '../../src/core/columns/json-rows.ts';
+import { codecs } from '../../src/engine/codecs.ts';
+import { readRows } from '../../src/read/rows.ts';
+import { parseRowsQuery } from '../../src/read/rows-query.ts';
+import { MeteredStore } from '../../src/store/metered.ts';
+import { DAY, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
+import { PLACE, SeededRandom, type SeriesRow } from '../sim/service.ts';
+
+async function commit({ world, service }: Scenario, rows: readonly SeriesRow[]): Promise<void> {
+  await world.clock.until(service.append(rows));
+  await service.drain();
+}
+
+async function ask({ world }: Scenario, query: string) {
+  const store = new MeteredStore(world.memory);
+  const reading = readRows(
+    { store, clock: world.clock, random: world.random, codecs },
+    PLACE,
+    parseRowsQuery(new URLSearchParams(query)),
+  );
+  const { columns, facts } = await world.clock.until(reading);
+  const text = textOf(concat([...jsonLines(columns)]));
+  const rows =
+    text === ''
+      ? []
+      : text
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { rows, facts, usage: store.usage() };
+}
+
+const noise = new SeededRandom(5);
+
+/** So many rows of each series in an hour, with values that do not compress. */
+function anHour(hour: number, series: number, steps: number): SeriesRow[] {
+  const start = DAY + BigInt(hour) * HOUR;
+  const step = HOUR / BigInt(steps);
+  return Array.from({ length: steps * series }, (_, i) => ({
+    device: `device-${String(i % series).padStart(4, '0')}`,
+    time: start + BigInt(Math.floor(i / series)) * step,
+    v: BigInt(noise.next()) * 2n ** 29n + BigInt(noise.next()),
+  }));
+}
+
+const iso = (micros: bigint): string => new Date(Number(micros / 1000n)).toISOString();
+
+describe('rows of a table', () => {
+  test('any question is answered as by looking at all rows', async () => {
+    const scenario = await newScenario();
+    const random = new SeededRandom(3);
+    const draw = (below: number) => random.next() % below;
+    const winners = new Map<string, SeriesRow>();
+    for (let round = 0; round < 12; round++) {
+      const rows = Array.from({ length: 1 + draw(40) }, () => {
+        const time = DAY + BigInt(draw(40)) * HOUR;
+        return { device: `d${draw(4)}`, time, v: BigInt(draw(1000)) };
+      });
+      await commit(scenario, rows);
+      for (const row of rows) winners.set(`${row.device} ${row.time}`, row);
+      if (round === 5) await scenario.world.clock.until(scenario.service.compactor.maintain(true, false));
+    }
+    let cut = 0;
+    for (let i = 0; i < 150; i++) {
+      const from = draw(3) === 0 ? null : DAY + BigInt(draw(40)) * HOUR;
+      const to = draw(3) === 0 ? null : (from ?? DAY) + BigInt(1 + draw(20)) * HOUR;
+      const devices = Array.from({ length: draw(3) }, () => `d${draw(5)}`);
+      const order = draw(2) === 0 ? 'asc' : 'desc';
+      const limit = 1 + draw(30);
+      const query = new URLSearchParams({ order, limit: String(limit) });
+      if (from !== null) query.set('from', iso(from));
+      if (to !== null) query.set('to', iso(to));
+      for (const device of devices) query.append('device', device);
+      const wanted = [...winners.values()]
+        .filter(
+          ({ device, time }) =>
+            (from === null || time >= from) &&
+            (to === null || time < to) &&
+            (devices.length === 0 || devices.includes(device)),
+        )
+        .sort((a, b) =>
+          a.time === b.time ? (a.device < b.device ? -1 : 1) : a.time < b.time === (order === 'asc') ? -1 : 1,
+        );
+      const { rows, facts } = await ask(scenario, `${query}&columns=v,device,time`);
+      expect(
+        rows.map(({ device, v }) => `${device} ${v}`),
+        String(query),
+      ).toEqual(wanted.slice(0, limit).map(({ device, v }) => `${device} ${v}`));
+      expect(facts.more).toBe(wanted.length > limit);
+      cut += facts.more ? 1 : 0;
+    }
+    expect(cut).toBeGreaterThan(20);
+  });
+
+  test('one series and one hour of a day: few bytes of one file are read', async () => {
+    const scenario = await newScenario();
+    for (let hour = 0; hour < 6; hour++) await commit(scenario, anHour(hour, 500, 40));
+    const all = scenario.world.memory;
+    let stored = 0;
+    for await (const { key, size } of all.list(`${PLACE.prefix}/data/`)) stored += key.endsWith('.parquet') ? size : 0;
+    const query = `device=device-0123&from=${iso(DAY + 2n * HOUR)}&to=${iso(DAY + 3n * HOUR)}`;
+    const { rows, facts, usage } = await ask(scenario, query);
+    expect(rows).toHaveLength(40);
+    expect(new Set(rows.map(({ device }) => device))).toEqual(new Set(['device-0123']));
+    expect(facts).toMatchObject({ more: false, files_considered: 6, files_read: 1 });
+    expect(stored).toBeGreaterThan(600_000);
+    expect(facts.bytes_read).toBeLessThan(stored / 5);
+    expect(usage.classB).toBeLessThanOrEqual(11);
+    expect(usage.classA).toBe(1);
+  });
+
+  test('pages: of a merged file those of the series alone, and of its columns those that are asked for', async () => {
+    const scenario = await newScenario();
+    for (let hour = 0; hour < 6; hour++) await commit(scenario, anHour(hour, 500, 40));
+    await scenario.world.clock.until(scenario.service.compactor.maintain(true, false));
+    const one = await ask(scenario, 'device=device-0123&limit=1000');
+    expect(one.rows).toHaveLength(240);
+    expect(one.facts).toMatchObject({ files_considered: 1, files_read: 1 });
+    const narrow = await ask(scenario, 'device=device-0123&limit=1000&columns=time');
+    expect(narrow.facts.bytes_read).toBeLessThan(one.facts.bytes_read);
+    const all = await ask(scenario, 'limit=100000');
+    expect(all.rows).toHaveLength(100_000);
+    expect(all.facts.more).toBe(true);
+    expect(one.facts.bytes_read).toBeLessThan(all.facts.bytes_read / 3);
+  });
+
+  test('the newest rows: files of older rows are not opened', async () => {
+    const scenario = await newScenario();
+    for (let hour = 0; hour < 20; hour++) await commit(scenario, anHour(hour, 10, 6));
+    const newest = await ask(scenario, 'order=desc&limit=5');
+    expect(newest.facts).toMatchObject({ more: true, files_considered: 20, files_read: 1 });
+    expect(newest.rows.map(({ time }) => time)).toEqual(Array(5).fill('2026-01-01T19:50:00.000000Z'));
+    const oldest = await ask(scenario, 'limit=65');
+    expect(oldest.facts.files_read).toBeLessThanOrEqual(3);
+    expect(oldest.rows[64].time).toBe('2026-01-01T01:00:00.000000Z');
+    // One more is looked for, to tell whether there are more.
+    const exact = await ask(scenario, 'limit=1200');
+    expect(exact.facts).toMatchObject({ more: false, files_read: 20 });
+  });
+});
