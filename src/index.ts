@@ -6,6 +6,8 @@ import { systemClock, systemRandom } from './platform/system.ts';
 import { consume } from './queue/consumer.ts';
 import { rowsQueue } from './queue/rows-queue.ts';
 import { latestReader } from './read/latest.ts';
+import { readPorts, tablePlace } from './read/ports.ts';
+import { readRows } from './read/rows.ts';
 import { type Env, originsOf, queueSettingsOf, settingsOf, tokensOf } from './settings.ts';
 
 export { TableObject } from './object/table-object.ts';
@@ -21,6 +23,7 @@ const app = createApp<Env>((env) => {
     queue: () => rowsQueue(env.ROWS, queueSettingsOf(env)),
     latest: latestReader(env.LAKE, lake, ports),
     names: (after, most, visible) => tables.names(after, most, visible),
+    rows: (namespace, table, query) => readRows(readPorts(env.LAKE, ports), tablePlace(lake, namespace, table), query),
     ...systemClock,
   };
 }, originsOf);

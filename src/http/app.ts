@@ -9,6 +9,8 @@ import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
 import type { LatestFound, LatestQuery, WaitingRows } from '../read/latest.ts';
+import type { RowsFound } from '../read/rows.ts';
+import type { RowsQuery } from '../read/rows-query.ts';
 import { authenticate, needs } from './auth.ts';
 import { cors } from './cors.ts';
 import { postSample } from './infer/infer.ts';
@@ -67,6 +69,8 @@ export interface AppPorts {
   tables(after: string | null, limit: number, visible: Visible): Promise<TablePage>;
   /** The newest rows of a table, read beside its object. */
   latest(namespace: string, table: string, query: LatestQuery, waiting: WaitingRows | null): Promise<LatestFound>;
+  /** Rows of a table, read beside its object. */
+  rows(namespace: string, table: string, query: RowsQuery): Promise<RowsFound>;
   /** The queue of rows. Throws invalid `bad-settings`. */
   queue(): RowsQueue;
   names(after: string | null, most: number, visible: Visible): Promise<{ namespace: string; table: string }[]>;

@@ -67,5 +67,9 @@ function limited(ports: AppPorts, grant: Grant, scope: Scope): AppPorts {
       permit(grant, scope, namespace, table);
       return ports.latest(namespace, table, query, waiting);
     },
+    async rows(namespace, table, query) {
+      permit(grant, scope, namespace, table);
+      return ports.rows(namespace, table, query);
+    },
   };
 }

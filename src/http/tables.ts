@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { parseLatestQuery } from '../read/latest.ts';
+import { parseRowsQuery } from '../read/rows-query.ts';
 import { adminRoutes } from './admin.ts';
 import type { AppEnv } from './app.ts';
 import { appRoutes } from './apps.ts';
@@ -62,6 +63,14 @@ export function tableRoutes(): Hono<AppEnv> {
     return rowsResponse(answer, columns, facts);
   });
 
+  routes.get('/rows', needs('read'), async (context) => {
+    const answer = rowsFormat(context.req.header('accept'));
+    const query = parseRowsQuery(new URL(context.req.url).searchParams);
+    const { namespace, table } = nameOf(context);
+    const { columns, facts } = await context.var.ports.rows(namespace, table, query);
+    return rowsResponse(answer, columns, facts);
+  });
+
   routes.post('/rows', needs('append'), (context) => postRows(context));
 
   routes.post('/enqueue', needs('append'), (context) => enqueueRows(context));
@@ -81,8 +90,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/attach': 'POST',
   '/flush': 'POST',
   '/metrics': 'GET',
-  '/rows': 'POST',
   '/latest': 'GET',
+  '/rows': 'GET, POST',
   '/enqueue': 'POST',
   '/receipts/:id': 'GET',
 };

@@ -1,5 +1,5 @@
 import { rejected, type SluiceError } from '../core/base/errors.ts';
-import { ROWS_ANSWER_BYTES_MAX, ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX } from '../core/base/limits.ts';
+import { ROWS_ANSWER_BYTES_MAX, ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX } from '../core/base/read-limits.ts';
 
 /** What one request reads of the store, and the bound of it. */
 export class ReadBudget {

@@ -1,5 +1,6 @@
 import { corrupt } from '../core/base/errors.ts';
-import { COMPACT_GAP_BYTES, PAGE_ROWS, PARQUET_TAIL_BYTES, ROWS_WINDOW_ROWS } from '../core/base/limits.ts';
+import { COMPACT_GAP_BYTES, PAGE_ROWS, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
+import { ROWS_WINDOW_ROWS } from '../core/base/read-limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { gather } from '../core/columns/gather.ts';

@@ -1,5 +1,5 @@
 import { invalid } from '../core/base/errors.ts';
-import { ROWS_LIMIT } from '../core/base/limits.ts';
+import { ROWS_LIMIT } from '../core/base/read-limits.ts';
 import { malformedQuery, type QueryFilters, splitQuery, timeParameter } from './query.ts';
 
 /** Which rows of a table are asked for. */

@@ -1,5 +1,6 @@
-import { invalid } from '../core/base/errors.ts';
-import { CONNECTIONS_MAX, ROWS_ANSWER_BYTES_MAX, ROWS_HELD_FILES_MAX } from '../core/base/limits.ts';
+import { invalid, rejected, SluiceError, unavailable } from '../core/base/errors.ts';
+import { CONNECTIONS_MAX } from '../core/base/limits.ts';
+import { ROWS_ANSWER_BYTES_MAX, ROWS_HELD_FILES_MAX } from '../core/base/read-limits.ts';
 import type { Column, Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { type FoundBy, FoundRows, placesOf } from '../core/columns/found-rows.ts';
@@ -15,11 +16,13 @@ import { fieldByName } from '../core/iceberg/schema.ts';
 import { currentSnapshot, snapshotById, snapshotOfRef } from '../core/iceberg/snapshot.ts';
 import type { NestedField, Schema, Snapshot, TableMetadata } from '../core/iceberg/types.ts';
 import { equalsTest, rangeTest, type ValueTest } from '../core/iceberg/value-test.ts';
+import { PARQUET_UNSUPPORTED } from '../core/parquet/reader.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { Loader } from '../engine/loader.ts';
 import type { TablePlace } from '../engine/open-table.ts';
 import { runBounded } from '../engine/uploader.ts';
+import { StoreError } from '../store/store.ts';
 import { answerTooLarge, ReadBudget } from './budget.ts';
 import { DataFileReader } from './data-file.ts';
 import { type Candidate, planFiles } from './plan-files.ts';
@@ -49,9 +52,21 @@ export interface RowsFound {
  * none is opened once there are enough rows before it.
  *
  * @throws invalid `unknown-table`, `not-attached`, `unknown-snapshot`, `unknown-ref`, `malformed`, `no-time-column`; rejected
- * `too-many-manifests`, `too-much-to-read`, `delete-files`, `unsupported-file`; corrupt; StoreError
+ * `too-many-manifests`, `too-much-to-read`, `delete-files`, `unsupported-file`; corrupt; unavailable `store-unavailable`
  */
 export async function readRows(ports: ReadPorts, place: TablePlace, query: RowsQuery): Promise<RowsFound> {
+  try {
+    return await answerOf(ports, place, query);
+  } catch (error) {
+    if (error instanceof StoreError) throw unavailable('store-unavailable', error.message, {}, error);
+    if (error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED) {
+      throw rejected('unsupported-file', error.message, {}, error);
+    }
+    throw error;
+  }
+}
+
+async function answerOf(ports: ReadPorts, place: TablePlace, query: RowsQuery): Promise<RowsFound> {
   const budget = new ReadBudget();
   const loader = new Loader<IcebergBase, Operation>(ports, new IcebergSink(place, ports.codecs));
   const base = liveTable(await loader.load(), place);

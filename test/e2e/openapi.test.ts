@@ -83,6 +83,8 @@ test('openapi: every operation answers as the document says', async () => {
   await described(200, 'POST', `${TABLE}/flush`);
   await described(200, 'GET', `${TABLE}/latest`, '?buffered=true&device=d');
   await described(400, 'GET', `${TABLE}/latest`, '?v=1');
+  await described(200, 'GET', `${TABLE}/rows`, '?order=desc&limit=2');
+  await described(400, 'GET', `${TABLE}/rows`, '?limit=0');
   await described(200, 'GET', `${TABLE}/receipts/{id}`);
   receipt = 'nobody-1';
   await described(404, 'GET', `${TABLE}/receipts/{id}`);

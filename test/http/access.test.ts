@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/access/grant.ts';
-import { SluiceError } from '../../src/core/base/errors.ts';
+import { invalid } from '../../src/core/base/errors.ts';
 import { type AppPorts, createApp, type TableCalls } from '../../src/http/app.ts';
 import { tokenFor } from '../core/access/token-for.ts';
 
@@ -41,13 +41,17 @@ function portsOf(tokens: AppPorts['tokens']) {
     },
     async latest(namespace, table) {
       asked.push(`${namespace}/${table}`);
-      throw new SluiceError('invalid', 'unknown-table', 'table does not exist');
+      throw invalid('unknown-table', 'table does not exist');
     },
     async tables() {
       asked.push('lake');
       return { tables: [], unreadable: [], next: null };
     },
     queue: () => ({ allows: () => true, send: async () => ({ missed: 0, reason: null }) }),
+    async rows(namespace, table) {
+      asked.push(`${namespace}/${table}`);
+      throw invalid('unknown-table', 'table does not exist');
+    },
     async names() {
       asked.push('lake');
       return [];

@@ -18,6 +18,7 @@ function appWith(...origins: string[]) {
     queue: () => Promise.reject(new Error('not asked')) as never,
     latest: () => Promise.reject(new Error('not asked')),
     names: async () => [],
+    rows: () => Promise.reject(new Error('not asked')),
     now: () => 0,
     sleep: async () => undefined,
   };

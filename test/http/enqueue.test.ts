@@ -32,6 +32,7 @@ class Service {
       tables: notAsked,
       latest: notAsked,
       names: notAsked,
+      rows: notAsked,
       queue,
       now: () => 0,
       sleep: async () => undefined,

@@ -19,6 +19,7 @@ async function ask(body: string | Uint8Array, type = NDJSON, query = '', headers
     tables: unasked,
     latest: unasked,
     names: unasked,
+    rows: unasked,
     queue: unasked as never,
     now: () => 0,
     sleep: async () => undefined,

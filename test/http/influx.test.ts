@@ -67,6 +67,7 @@ class Tables {
       tables: notAsked,
       latest: notAsked,
       names: notAsked,
+      rows: notAsked,
       queue: notAsked,
       now: () => this.nowMs,
       sleep: async () => undefined,

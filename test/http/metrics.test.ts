@@ -140,6 +140,7 @@ function appOf(tables: Record<string, MetricsView | null | undefined>, grant: Pa
     },
     tables: () => Promise.reject(new Error('not asked')),
     latest: () => Promise.reject(new Error('not asked')),
+    rows: () => Promise.reject(new Error('not asked')),
     names: async (after, most, visible) =>
       names
         .filter(({ namespace, table }) => visible.table(namespace, table) && `${namespace}/${table}` > (after ?? ''))

@@ -50,6 +50,7 @@ function portsOf(sleep: AppPorts['sleep'] = async () => undefined): AppPorts {
     tables: () => Promise.reject(new Error('not asked')),
     latest: () => Promise.reject(new Error('not asked')),
     names: async () => [],
+    rows: () => Promise.reject(new Error('not asked')),
     queue: () => {
       throw new Error('not asked');
     },

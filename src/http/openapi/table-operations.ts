@@ -1,4 +1,5 @@
 import { METRICS_TABLES_MAX } from '../../core/base/limits.ts';
+import { ROWS_LIMIT } from '../../core/base/read-limits.ts';
 import { Attachment, Definition } from '../definition.ts';
 import { JSON_MEDIA_TYPES } from '../rows.ts';
 import { ROWS_ANSWER_TYPES } from '../rows-answer.ts';
@@ -137,6 +138,36 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       409: ['commit-conflict'],
       422: ['unsupported-format-version'],
       504: ['commit-unknown'],
+    },
+  },
+  'GET /v1/tables/{namespace}/{table}/rows': {
+    id: 'readRows',
+    tag: 'rows',
+    summary: 'Rows of a table by time and series, oldest or newest first',
+    description:
+      'Every other parameter is a column and a value that it has; given more than once, any of them. For looking at what is in the table: rows that wait in the buffer are not in it.',
+    parameters: [
+      query('from', 'time from which rows are asked for, ISO 8601'),
+      query('to', 'time up to which, itself not among them'),
+      query('columns', 'names of the columns to answer, separated by commas; all when left out'),
+      query('limit', 'rows at most', { ...whole, maximum: ROWS_LIMIT.max, default: ROWS_LIMIT.default }),
+      query('order', 'by time', { enum: ['asc', 'desc'], default: 'asc' }),
+      query('snapshot_id', 'a snapshot to read instead of the newest', { type: 'string', pattern: '^[0-9]{1,19}$' }),
+      query('ref', 'a branch or tag to read instead of main'),
+      query('is_null', 'a column that rows have no value of'),
+    ],
+    answers: {
+      200: {
+        description: 'the rows; what is told beside them stands in headers x-sluice-… too',
+        content: views.Rows,
+        also: ROWS_ANSWER_TYPES.filter((type) => type !== 'application/json'),
+      },
+    },
+    problems: {
+      400: ['malformed', 'no-time-column', 'unknown-snapshot'],
+      404: ['unknown-ref'],
+      406: ['not-acceptable'],
+      422: ['too-much-to-read', 'too-many-manifests', 'delete-files', 'unsupported-file'],
     },
   },
   'POST /v1/tables/{namespace}/{table}/rows': {

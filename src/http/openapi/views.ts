@@ -12,6 +12,7 @@ import type { FileListView } from '../../object/files-list-view.ts';
 import type { MaintainView } from '../../object/maintain-views.ts';
 import type { AppView, ReceiptView, StatusView, TableView } from '../../object/views.ts';
 import type { LatestFound } from '../../read/latest.ts';
+import type { RowsFound } from '../../read/rows.ts';
 import type { InferView } from '../infer/infer.ts';
 import type { ProblemBody } from '../problem.ts';
 import type { RowError } from '../rows.ts';
@@ -364,6 +365,20 @@ const filesEntries = {
 };
 export const ChangedFiles = describing<FilesView>()('ChangedFiles', v.object(filesEntries));
 export const OverwrittenFiles = v.object({ ...filesEntries, ...countEntries });
+
+/** Rows as JSON has them, and what it took to find them. */
+export const Rows = describing<RowsFound['facts'] & { rows: unknown[] }>()(
+  'Rows',
+  v.object({
+    version: Count,
+    snapshot_id: v.nullable(Id),
+    more: v.pipe(v.boolean(), v.description('there are more rows than the limit')),
+    files_considered: v.pipe(Count, v.description('live data files in the manifests that were looked at')),
+    files_read: Count,
+    bytes_read: Count,
+    rows: v.array(v.unknown()),
+  }),
+);
 
 const Entry = describing<TableEntry>()(
   'TableEntry',

@@ -1,0 +1,17 @@
+/** Bounds of reading rows of a table, each with its reason; the others are in `limits.ts`. */
+
+/** Rows of one answer. The most are those of one request: what was read can be sent in again. */
+export const ROWS_LIMIT = { default: 1_000, max: 100_000 } as const;
+
+/** Bytes and data files that one request for rows reads: some seconds of a Worker, at 50 MB/s. It is for looking, not a query engine. */
+export const ROWS_READ_BYTES_MAX = 128 * 1024 * 1024;
+export const ROWS_READ_FILES_MAX = 1_000;
+
+/** Rows of one answer as typed columns, texts spelled out: they are in memory twice while they are put in order. */
+export const ROWS_ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Rows whose keys are looked at in one step: four pages. */
+export const ROWS_WINDOW_ROWS = 16_384;
+
+/** Data files that stay open between finding rows and reading their other columns: the end of each is in memory, 64 KiB. */
+export const ROWS_HELD_FILES_MAX = 128;
