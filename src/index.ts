@@ -5,8 +5,8 @@ import { sha256 } from './platform/hash.ts';
 import { systemClock, systemRandom } from './platform/system.ts';
 import { consume } from './queue/consumer.ts';
 import { rowsQueue } from './queue/rows-queue.ts';
-import { latestReader } from './read/latest.ts';
-import { readPorts, tablePlace } from './read/ports.ts';
+import { readLatest } from './read/latest.ts';
+import { readPorts } from './read/ports.ts';
 import { readRows } from './read/rows.ts';
 import { type Env, originsOf, queueSettingsOf, settingsOf, tokensOf } from './settings.ts';
 
@@ -16,14 +16,15 @@ const app = createApp<Env>((env) => {
   const { lake } = settingsOf(env);
   const ports = { clock: systemClock, random: systemRandom };
   const tables = new LakeTables(env.LAKE, lake, ports);
+  const reading = readPorts(env.LAKE, ports);
   return {
     tokens: tokensOf(env, sha256),
     object: objectsOf(env),
     tables: (after, limit, visible) => tables.page(after, limit, visible),
     queue: () => rowsQueue(env.ROWS, queueSettingsOf(env)),
-    latest: latestReader(env.LAKE, lake, ports),
+    latest: (namespace, table, query, waiting) => readLatest(reading, tables.place(namespace, table), query, waiting),
     names: (after, most, visible) => tables.names(after, most, visible),
-    rows: (namespace, table, query) => readRows(readPorts(env.LAKE, ports), tablePlace(lake, namespace, table), query),
+    rows: (namespace, table, query) => readRows(reading, tables.place(namespace, table), query),
     ...systemClock,
   };
 }, originsOf);

@@ -36,7 +36,8 @@ export class Chores {
   }
 }
 
-function earliest(dues: readonly (number | null)[]): number | null {
+/** The earliest of due times; null: nothing is due. */
+export function earliest(dues: readonly (number | null)[]): number | null {
   const known = dues.filter((dueMs) => dueMs !== null);
   return known.length === 0 ? null : Math.min(...known);
 }

@@ -27,7 +27,7 @@ import { type Picked, pick, smallBelow, type TierRun } from '../core/maintain/ti
 import { tableSettings } from '../core/table/properties.ts';
 import type { LogEvent } from './commit-log.ts';
 import { commitToEnd } from './commit-to-end.ts';
-import { errorRecord, retryWaitMs } from './failures.ts';
+import { errorRecord, Tries } from './failures.ts';
 import { newIdentity } from './identity.ts';
 import { keyAt, LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
@@ -112,9 +112,7 @@ export class Compactor implements Chore {
   readonly #faulty = new Map<string, TableFault>();
   #leftAlone: LeftAloneFiles[] = [];
   #last: CompactionStatus['last'] = null;
-  #failures = 0;
-  #retryMs = 0;
-  #error: ErrorRecord | null = null;
+  readonly #tries = new Tries();
 
   constructor(ports: CompactorPorts, table: OpenTable) {
     this.#ports = ports;
@@ -125,9 +123,9 @@ export class Compactor implements Chore {
   get status(): CompactionStatus {
     return {
       last: this.#last,
-      failures: this.#failures,
-      error: this.#error,
-      retryMs: this.#retryMs,
+      failures: this.#tries.failures,
+      error: this.#tries.lastError,
+      retryMs: this.#tries.notBeforeMs,
       leftAlone: this.#leftAlone,
     };
   }
@@ -138,21 +136,19 @@ export class Compactor implements Chore {
     const { served, dropped, maintain } = tableSettings(base.metadata.properties);
     if (!served || dropped || !maintain.isAuto) return null;
     // While a slice is under way the alarm stands behind it, in case it is cut off.
-    return this.#busySinceMs === null ? this.#retryMs : this.#busySinceMs + RUN_ALARM_MS;
+    return this.#busySinceMs === null ? this.#tries.notBeforeMs : this.#busySinceMs + RUN_ALARM_MS;
   }
 
   /** One look and at most one slice. */
   async run(): Promise<void> {
     try {
       await this.#inTurn(async () => {
-        const base = this.#failures === 0 ? this.#table.base : await this.#table.load();
+        const base = this.#tries.failures === 0 ? this.#table.base : await this.#table.load();
         const look = await this.#look(liveTable(base, this.#table.place), false);
         if (look.runs.length > 0) await this.#slice(look, look.runs[0]);
         this.#isMore = look.runs.length > 0;
       });
-      this.#failures = 0;
-      this.#retryMs = 0;
-      this.#error = null;
+      this.#tries.succeeded(0);
     } catch (error) {
       this.#fail(error);
     }
@@ -368,8 +364,8 @@ export class Compactor implements Chore {
     const fault = faultOf(error);
     if (fault !== null) this.#faulty.set(run.files[0].path, fault);
     this.#tellFaults(live);
-    this.#error = this.#record(error);
-    this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#error });
+    this.#tries.lastError = errorRecord(error, this.#ports.clock.now());
+    this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#tries.lastError });
   }
 
   /** Faults of files that are still in the table. */
@@ -379,16 +375,9 @@ export class Compactor implements Chore {
   }
 
   #fail(error: unknown): void {
-    this.#failures++;
-    this.#retryMs = this.#ports.clock.now() + retryWaitMs(this.#failures);
     this.#isMore = true;
-    this.#error = this.#record(error);
-    const { failures, place } = { failures: this.#failures, place: this.#table.place };
-    this.#ports.log({ event: 'compaction-failed', table: place.location, ...this.#error, failures });
-  }
-
-  #record(error: unknown): ErrorRecord {
-    return errorRecord(error, this.#ports.clock.now());
+    const told = this.#tries.failed(error, this.#ports.clock.now());
+    this.#ports.log({ event: 'compaction-failed', table: this.#table.place.location, ...told });
   }
 }
 

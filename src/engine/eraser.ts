@@ -6,6 +6,7 @@ import {
   METADATA_BELOW_HINT_MIN,
 } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { earliest } from './chores.ts';
 import type { LogEvent } from './commit-log.ts';
 import { Tries } from './failures.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
@@ -47,13 +48,12 @@ export class Eraser implements Chore {
 
   dueMs(): number | null {
     const { doomed, uploads } = this.#ports.ledger.state();
-    const dues = [doomed.dueMs, uploads.oldestMs === null ? null : uploads.oldestMs + ERASE_GRACE_MS];
-    const known = dues.filter((dueMs) => dueMs !== null);
-    return known.length === 0 ? null : Math.max(Math.min(...known), this.#tries.notBeforeMs);
+    const dueMs = earliest([doomed.dueMs, uploads.oldestMs === null ? null : uploads.oldestMs + ERASE_GRACE_MS]);
+    return dueMs === null ? null : Math.max(dueMs, this.#tries.notBeforeMs);
   }
 
   get state(): ChoreState {
-    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
+    return this.#tries.state(this.dueMs());
   }
 
   /** One deletion of at most `ERASE_KEYS_MAX` keys. What fails stays queued. */

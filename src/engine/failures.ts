@@ -1,7 +1,7 @@
 import { SluiceError } from '../core/base/errors.ts';
 import { INTENT_RETRY } from '../core/base/limits.ts';
 import { StoreError } from '../store/store.ts';
-import type { ErrorRecord } from './ports.ts';
+import type { ChoreState, ErrorRecord } from './ports.ts';
 
 /** Wait after so many failures in a row, in milliseconds: doubling within its bounds, for faults of the store pass by themselves. */
 export function retryWaitMs(
@@ -22,12 +22,16 @@ export function errorRecord(error: unknown, atMs: number): ErrorRecord {
   return { type, message: messageOf(error), atMs };
 }
 
-/** How the tries of a chore went: what fails is due again later each time, and shown. */
+/** How the tries of some work went: what fails is due again later each time, and shown. */
 export class Tries {
   failures = 0;
   lastError: ErrorRecord | null = null;
   /** No try before this time. */
   notBeforeMs = 0;
+
+  state(dueMs: number | null): ChoreState {
+    return { dueMs, failures: this.failures, lastError: this.lastError };
+  }
 
   succeeded(notBeforeMs: number): void {
     this.failures = 0;

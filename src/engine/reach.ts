@@ -218,6 +218,7 @@ function pastSnapshots(metadata: TableMetadata, past: readonly TableMetadata[]):
 
 /** Whether a later version still has every snapshot of an earlier one: what is missing of those is damage then, and no trace of an expiry. */
 export function retainsAll(newest: { metadata: TableMetadata } | null, metadata: TableMetadata): boolean {
-  const retained = new Set(newest?.metadata.snapshots.map((snapshot) => snapshot['snapshot-id']));
-  return metadata.snapshots.every((snapshot) => retained.has(snapshot['snapshot-id']));
+  // By their lists: a commit that is made again after its snapshot has expired has its id (ARCHITECTURE, "Outcomes").
+  const retained = new Set(newest?.metadata.snapshots.map((snapshot) => snapshot['manifest-list']));
+  return metadata.snapshots.every((snapshot) => retained.has(snapshot['manifest-list']));
 }

@@ -37,7 +37,7 @@ export class ScheduledExpiry implements Chore {
   }
 
   get state(): ChoreState {
-    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
+    return this.#tries.state(this.dueMs());
   }
 
   dueMs(): number | null {

@@ -48,7 +48,7 @@ export class ScheduledRetention implements Chore {
   }
 
   get state(): ChoreState {
-    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
+    return this.#tries.state(this.dueMs());
   }
 
   dueMs(): number | null {

@@ -29,7 +29,7 @@ export class ScheduledSweep implements Chore {
   }
 
   get state(): ChoreState {
-    return { dueMs: this.dueMs(), failures: this.#tries.failures, lastError: this.#tries.lastError };
+    return this.#tries.state(this.dueMs());
   }
 
   dueMs(): number | null {

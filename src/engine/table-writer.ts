@@ -20,7 +20,7 @@ import { type Accepted, Admission, type Admitted } from './admission.ts';
 import { Apps } from './apps.ts';
 import { Chores } from './chores.ts';
 import { foundLine, type LogEvent, type Refusal, refusalsOf } from './commit-log.ts';
-import { errorRecord, retryWaitMs } from './failures.ts';
+import { errorRecord, Tries } from './failures.ts';
 import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
 import { freshSnapshotId } from './identity.ts';
@@ -62,10 +62,9 @@ export class TableWriter {
   #running: Promise<void> | null = null;
   /** When the timer for waiting callers goes off; null: there is none. */
   #timerMs: number | null = null;
-  #loadFailures = 0;
-  #retryLoadMs = 0;
+  /** How runs ended before any intent could say so. */
+  readonly #tries = new Tries();
   #forced = false;
-  #lastRunError: ErrorRecord | null = null;
   /** The table was looked for in this incarnation: what is due follows from what was found. */
   #isLooked = false;
 
@@ -181,7 +180,7 @@ export class TableWriter {
   /** Does all that is due: the open intent, flushes, the pointer, forgetting. Never throws; joins a run under way. */
   run(): Promise<void> {
     this.#running ??= this.#runAll()
-      .catch((error) => this.#log('ledger-failed', this.#record(error)))
+      .catch((error) => this.#log('ledger-failed', errorRecord(error, this.#ports.clock.now())))
       .finally(() => {
         this.#running = null;
         this.#arm();
@@ -201,7 +200,7 @@ export class TableWriter {
 
   /** Why the last run ended early, before any intent could say so; null when it went through. */
   get lastRunError(): ErrorRecord | null {
-    return this.#lastRunError;
+    return this.#tries.lastError;
   }
 
   /**
@@ -236,7 +235,7 @@ export class TableWriter {
     const choresMs = this.#chores.dueMs(this.#isLooked);
     if (choresMs !== null) due.push(choresMs);
     if (due.length === 0) return null;
-    return Math.max(Math.min(...due), this.#retryLoadMs);
+    return Math.max(Math.min(...due), this.#tries.notBeforeMs);
   }
 
   /**
@@ -402,10 +401,8 @@ export class TableWriter {
         if (!this.#seal(state)) break;
       }
       this.#forced = false;
-      this.#loadFailures = 0;
-      this.#lastRunError = null;
+      this.#tries.succeeded(0);
       this.#table.faults.found('commit', [], clock.now());
-      this.#retryLoadMs = 0;
       this.#pointer.move();
       await this.#chores.run();
       this.#pointer.move(); // to what a chore made
@@ -417,7 +414,7 @@ export class TableWriter {
       if (error instanceof SluiceError && error.kind === 'invalid') this.#checked = null;
       this.#forced = false;
       const record = this.#failed(error);
-      if (ledger.state().intent !== null) ledger.defer(this.#retryLoadMs, record);
+      if (ledger.state().intent !== null) ledger.defer(this.#tries.notBeforeMs, record);
       this.#log('run-failed', record);
     }
   }
@@ -479,14 +476,9 @@ export class TableWriter {
 
   /** What failed is tried again, later each time. */
   #failed(error: unknown): ErrorRecord {
-    this.#table.faults.failed('commit', error, this.#ports.clock.now());
-    this.#loadFailures++;
-    this.#retryLoadMs = this.#ports.clock.now() + retryWaitMs(this.#loadFailures);
-    this.#lastRunError = this.#record(error);
-    return this.#lastRunError;
-  }
-
-  #record(error: unknown): ErrorRecord {
-    return errorRecord(error, this.#ports.clock.now());
+    const nowMs = this.#ports.clock.now();
+    this.#table.faults.failed('commit', error, nowMs);
+    const { type, message, atMs } = this.#tries.failed(error, nowMs);
+    return { type, message, atMs };
   }
 }

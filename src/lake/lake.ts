@@ -3,11 +3,12 @@ import { LIST_TABLES_MAX } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import type { Operation } from '../core/commit/operation.ts';
-import { type Lake, tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import { type Lake, tablePlace } from '../core/iceberg/locations.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { codecs } from '../engine/codecs.ts';
 import { Loader } from '../engine/loader.ts';
+import type { TablePlace } from '../engine/open-table.ts';
 import type { Clock, Random } from '../engine/ports.ts';
 import { runBounded } from '../engine/uploader.ts';
 import { r2Store } from '../store/r2.ts';
@@ -107,12 +108,14 @@ export class LakeTables {
     return page;
   }
 
+  /** Where a table of that name is, whether there is one or not. Checks both names. */
+  place(namespace: string, table: string): TablePlace {
+    return tablePlace(this.#lake, namespace, table);
+  }
+
   async #load(namespace: string, table: string): Promise<IcebergBase | null> {
-    const place = {
-      location: tableLocation(this.#lake, namespace, table),
-      prefix: tableKey(this.#lake, namespace, table),
-    };
-    return new Loader<IcebergBase, Operation>(this.#ports, new IcebergSink(place, codecs)).load();
+    const sink = new IcebergSink(this.place(namespace, table), codecs);
+    return new Loader<IcebergBase, Operation>(this.#ports, sink).load();
   }
 }
 

@@ -366,7 +366,7 @@ export class TableObject extends DurableObject<Env> {
   }
 
   fileList(limit: number, offset: number): Promise<Answer<FileListView>> {
-    return answer(async () =>
+    return this.#answer(async () =>
       fileListView(await listFiles(this.#parts.compactor.live, await this.#fresh()), limit, offset),
     );
   }

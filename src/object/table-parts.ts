@@ -1,6 +1,6 @@
 import { hex } from '../core/base/bytes.ts';
 import { SluiceError } from '../core/base/errors.ts';
-import { tableKey, tableLocation } from '../core/iceberg/locations.ts';
+import { tablePlace } from '../core/iceberg/locations.ts';
 import { codecs } from '../engine/codecs.ts';
 import { commitLog, type LogEvent } from '../engine/commit-log.ts';
 import { AdminCommits } from '../engine/commit-to-end.ts';
@@ -58,7 +58,7 @@ export class TableParts {
     const name = ctx.id.name?.split('/') ?? [];
     if (name.length !== 2) throw new Error('a table object is named namespace/table');
     const { lake } = settingsOf(env);
-    const place = { location: tableLocation(lake, name[0], name[1]), prefix: tableKey(lake, name[0], name[1]) };
+    const place = tablePlace(lake, name[0], name[1]);
     migrate(ctx.storage);
     this.ledger = new SqlLedger(ctx.storage, hex(systemRandom.bytes(8)));
     this.schedule = new Schedule(ctx.storage, systemClock);

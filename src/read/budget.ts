@@ -4,19 +4,12 @@ import { ROWS_ANSWER_BYTES_MAX, ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX } from 
 /** What one request reads of the store, and the bound of it. */
 export class ReadBudget {
   bytes = 0;
-  requests = 0;
   files = 0;
-  readonly #bytesMax: number;
-
-  constructor(bytesMax = ROWS_READ_BYTES_MAX) {
-    this.#bytesMax = bytesMax;
-  }
 
   /** Asked before bytes are read. Throws rejected `too-much-to-read`. */
   spend(bytes: number): void {
     this.bytes += bytes;
-    this.requests++;
-    if (this.bytes > this.#bytesMax) throw tooMuch(`more than ${mib(this.#bytesMax)} of files`);
+    if (this.bytes > ROWS_READ_BYTES_MAX) throw tooMuch(`more than ${mib(ROWS_READ_BYTES_MAX)} of files`);
   }
 
   /** Asked before a data file is opened. Throws rejected `too-much-to-read`. */

@@ -9,7 +9,6 @@ import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import type { Operation } from '../core/commit/operation.ts';
-import { type Lake, tableKey, tableLocation } from '../core/iceberg/locations.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
 import { highestFieldId } from '../core/iceberg/schema.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
@@ -18,17 +17,15 @@ import type { Schema, TableMetadata } from '../core/iceberg/types.ts';
 import { foldNewest, type Series } from '../core/lastvalue/fold.ts';
 import { readIndex } from '../core/lastvalue/index-file.ts';
 import { tableSettings } from '../core/table/properties.ts';
-import { codecs } from '../engine/codecs.ts';
 import { Faults } from '../engine/faults.ts';
 import { keyAt, LiveFiles } from '../engine/live-files.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { Loader } from '../engine/loader.ts';
 import { NewestRows } from '../engine/newest-rows.ts';
 import type { TablePlace } from '../engine/open-table.ts';
-import type { Clock, Random } from '../engine/ports.ts';
 import { persevere } from '../engine/uploader.ts';
-import { r2Store } from '../store/r2.ts';
-import { type Store, StoreError } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
+import type { ReadPorts } from './ports.ts';
 import { bindFilters, malformedQuery, type QueryFilters, splitQuery } from './query.ts';
 
 export interface LatestQuery {
@@ -60,20 +57,6 @@ export interface LatestFound {
   };
 }
 
-export interface LatestPorts {
-  store: Store;
-  clock: Clock;
-  random: Random;
-}
-
-/** `readLatest` over a bucket. */
-export function latestReader(bucket: R2Bucket, lake: Lake, ports: { clock: Clock; random: Random }) {
-  return (namespace: string, table: string, query: LatestQuery, waiting: WaitingRows | null): Promise<LatestFound> => {
-    const place = { location: tableLocation(lake, namespace, table), prefix: tableKey(lake, namespace, table) };
-    return readLatest({ store: r2Store(bucket), ...ports }, place, query, waiting);
-  };
-}
-
 /** @throws invalid `malformed` */
 export function parseLatestQuery(query: URLSearchParams): LatestQuery {
   const { parameters, filters } = splitQuery(query, ['buffered']);
@@ -92,13 +75,13 @@ export function parseLatestQuery(query: URLSearchParams): LatestQuery {
  * `too-many-manifests`; corrupt; unavailable `store-unavailable`
  */
 export async function readLatest(
-  ports: LatestPorts,
+  ports: ReadPorts,
   place: TablePlace,
   query: LatestQuery,
   waiting: WaitingRows | null,
 ): Promise<LatestFound> {
   try {
-    const loader = new Loader<IcebergBase, Operation>(ports, new IcebergSink(place, codecs));
+    const loader = new Loader<IcebergBase, Operation>(ports, new IcebergSink(place, ports.codecs));
     return await answerOf(ports, place, liveTable(await loader.load(), place), query, waiting);
   } catch (error) {
     if (error instanceof StoreError) throw unavailable('store-unavailable', error.message, {}, error);
@@ -107,7 +90,7 @@ export async function readLatest(
 }
 
 async function answerOf(
-  ports: LatestPorts,
+  ports: ReadPorts,
   place: TablePlace,
   base: IcebergBase,
   query: LatestQuery,
@@ -137,7 +120,7 @@ async function answerOf(
 
 /** The newest rows of the table as it is: out of its index, or of its files where it has none. */
 async function committed(
-  ports: LatestPorts,
+  ports: ReadPorts,
   place: TablePlace,
   base: IcebergBase,
   series: Series,
@@ -156,7 +139,7 @@ async function committed(
 
 /** Null when there is no index, or none that can be read. */
 async function indexed(
-  ports: LatestPorts,
+  ports: ReadPorts,
   place: TablePlace,
   metadata: TableMetadata,
   schema: Schema,
@@ -167,7 +150,7 @@ async function indexed(
   const bytes = await persevere(ports, () => ports.store.getRange(key, 0, INDEX_FILE_BYTES_MAX + 1));
   if (bytes === null || bytes.length > INDEX_FILE_BYTES_MAX) return null;
   try {
-    return readIndex(bytes, schema, codecs.decompress);
+    return readIndex(bytes, schema, ports.codecs.decompress);
   } catch (error) {
     if (error instanceof SluiceError) return null;
     throw error;
@@ -175,12 +158,12 @@ async function indexed(
 }
 
 async function scanned(
-  ports: LatestPorts,
+  ports: ReadPorts,
   place: TablePlace,
   base: IcebergBase,
   of: { schema: Schema; series: Series },
 ): Promise<Columns> {
-  const all = { ...ports, ...codecs, marks: { hit: () => undefined } };
+  const all = { ...ports, ...ports.codecs, marks: { hit: () => undefined } };
   const bounds = { seriesMax: INDEX_ROWS_MAX, bytesMax: LATEST_SCAN_BYTES_MAX };
   const rows = new NewestRows(all, place, { ...of, ...bounds });
   const reason = await rows.add(await new LiveFiles(all, place, new Faults()).of(base));

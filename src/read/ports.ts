@@ -1,7 +1,5 @@
 import { corrupt } from '../core/base/errors.ts';
-import { type Lake, tableKey, tableLocation } from '../core/iceberg/locations.ts';
 import { codecs } from '../engine/codecs.ts';
-import type { TablePlace } from '../engine/open-table.ts';
 import type { Clock, Random } from '../engine/ports.ts';
 import { persevere } from '../engine/uploader.ts';
 import { r2Store } from '../store/r2.ts';
@@ -19,11 +17,6 @@ export interface ReadPorts {
 /** Ports over a bucket. */
 export function readPorts(bucket: R2Bucket, ports: { clock: Clock; random: Random }): ReadPorts {
   return { store: r2Store(bucket), ...ports, codecs };
-}
-
-/** Where a table of the lake is. */
-export function tablePlace(lake: Lake, namespace: string, table: string): TablePlace {
-  return { location: tableLocation(lake, namespace, table), prefix: tableKey(lake, namespace, table) };
 }
 
 /** The whole of a file of the snapshot. Throws corrupt with the slug of what is missing; StoreError. */

@@ -71,6 +71,11 @@ export function checkName(name: string, what: 'namespace' | 'table'): string {
   return name;
 }
 
+/** Both of a table: where metadata says that it is, and the key prefix of its folder. */
+export function tablePlace(lake: Lake, namespace: string, table: string): { location: string; prefix: string } {
+  return { location: tableLocation(lake, namespace, table), prefix: tableKey(lake, namespace, table) };
+}
+
 /** Location of a table: `s3://bucket/prefix/namespace/table`. Checks both names. */
 export function tableLocation(lake: Lake, namespace: string, table: string): string {
   return locationOf(lake, tableKey(lake, namespace, table));
