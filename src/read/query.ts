@@ -73,21 +73,27 @@ function wantedValue(field: NestedField, text: string | null): Value {
 }
 
 /**
- * A time of the address as microseconds: ISO 8601, UTC when no zone is given; null when it is left out.
+ * A time of the address as microseconds: ISO 8601, UTC when no zone is given, a date being its midnight; null when it is left
+ * out.
  *
  * @throws invalid `malformed`
  */
 export function timeParameter(parameters: ReadonlyMap<string, string>, name: string): bigint | null {
   const text = parameters.get(name);
   if (text === undefined) return null;
-  // A plus that was not encoded arrives as a space, and begins a zone here.
-  const micros = parseTimestamp(/^\S+ \d\d:?\d\d$/.test(text) && text.includes('T') ? text.replace(' ', '+') : text);
+  const micros = parseTimestamp(wholeTime(text));
   if (typeof micros === 'string') {
     throw malformedQuery(`${name} is not a time such as 2026-01-03T00:00:00Z: ${text.slice(0, 100)}`, {
       parameter: name,
     });
   }
   return BigInt(micros);
+}
+
+function wholeTime(text: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return `${text}T00:00:00Z`;
+  // A plus that was not encoded arrives as a space, and begins a zone here.
+  return /^\S+T\S+ \d\d:?\d\d$/.test(text) ? text.replace(' ', '+') : text;
 }
 
 export function malformedQuery(message: string, detail: Record<string, Detail>): SluiceError {

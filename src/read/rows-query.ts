@@ -1,4 +1,3 @@
-import { invalid } from '../core/base/errors.ts';
 import { ROWS_LIMIT } from '../core/base/read-limits.ts';
 import { malformedQuery, type QueryFilters, splitQuery, timeParameter } from './query.ts';
 
@@ -62,7 +61,6 @@ function stateOf(snapshotId: string | undefined, ref: string | undefined): RowsQ
   }
   if (ref !== undefined) return { ref };
   if (snapshotId === undefined) return null;
-  if (!/^[0-9]{1,19}$/.test(snapshotId))
-    throw invalid('malformed', `snapshot_id is no id: ${snapshotId.slice(0, 100)}`);
-  return { snapshotId: BigInt(snapshotId) };
+  if (/^[0-9]{1,19}$/.test(snapshotId)) return { snapshotId: BigInt(snapshotId) };
+  throw malformedQuery(`snapshot_id is no id: ${snapshotId.slice(0, 100)}`, { parameter: 'snapshot_id' });
 }

@@ -120,16 +120,24 @@ interface Scan {
 function scanOf(metadata: TableMetadata, query: RowsQuery): Scan {
   const { snapshot, schema } = stateOf(metadata, query.at);
   const settings = tableSettings(metadata.properties);
-  const time = settings.timeColumn === null ? null : fieldByName(schema, settings.timeColumn);
+  // What properties name are columns of today; a state of before may have them under other names, or not yet.
+  const today = currentSchema(metadata);
+  const time = settings.timeColumn === null ? null : fieldByName(today, settings.timeColumn);
   const timeId = time?.type === 'timestamptz' || time?.type === 'timestamp' ? time.id : null;
   const { from, to, order } = query;
   if (timeId === null && (from !== null || to !== null || order === 'desc')) {
     throw invalid('no-time-column', 'table has no time column to choose or order rows by');
   }
-  const dedup = dedupOf(schema, settings);
+  const dedup = timeId === null ? undefined : dedupOf(today, settings);
   // Rows of other columns are chosen after it is known which row of a key counts: so with dedup there are no such filters.
-  const names = dedup === undefined ? primitivesOf(schema) : settings.seriesKey;
-  const filters = bindFilters(query.filters, schema, names);
+  const among = schema.fields.filter(({ id, type }) =>
+    dedup === undefined ? typeof type === 'string' : dedup.seriesIds.includes(id),
+  );
+  const filters = bindFilters(
+    query.filters,
+    schema,
+    among.map(({ name }) => name),
+  );
   const ids = new Set([
     timeId,
     ...filters.map(({ fieldId }) => fieldId),
@@ -143,7 +151,7 @@ function scanOf(metadata: TableMetadata, query: RowsQuery): Scan {
     snapshot,
     schema,
     output: outputOf(schema, query.columns),
-    by: { fields: schema.fields.filter(({ id }) => ids.has(id)), timeId, direction: order, dedup: dedup ?? null },
+    by: { fields: keyFields(schema, today, ids), timeId, direction: order, dedup: dedup ?? null },
     timeId,
     filters,
     tests,
@@ -167,8 +175,11 @@ function stateOf(metadata: TableMetadata, at: RowsQuery['at']): { snapshot: Snap
   return { snapshot, schema: (own === undefined ? null : schemaById(metadata, own)) ?? schema };
 }
 
-function primitivesOf(schema: Schema): string[] {
-  return schema.fields.filter(({ type }) => typeof type === 'string').map(({ name }) => name);
+/** Fields by id, as they were; those that came later are null in the files of before. */
+function keyFields(schema: Schema, today: Schema, ids: ReadonlySet<number | null>): NestedField[] {
+  const were = schema.fields.filter(({ id }) => ids.has(id));
+  const later = today.fields.filter(({ id }) => ids.has(id) && were.every((field) => field.id !== id));
+  return [...were, ...later.map((field) => ({ ...field, required: false }))];
 }
 
 function outputOf(schema: Schema, names: readonly string[] | null): Schema {
@@ -193,12 +204,11 @@ async function findRows(
   const found = new FoundRows(scan.by, scan.query.limit);
   const waiting = inOrder(candidates, scan);
   // One file may have enough rows; several at a time save the wait for each.
-  for (let width = 1; waiting.length > 0 && !found.isFull; width = Math.min(2 * width, CONNECTIONS_MAX)) {
+  for (let width = 1; waiting.length > 0; width = Math.min(2 * width, CONNECTIONS_MAX)) {
     const batch: Candidate[] = [];
     while (batch.length < width && waiting.length > 0) {
       const next = waiting.shift() as Candidate;
-      const tests = testsNow(scan, found);
-      if (tests.every((test) => test.fieldId !== scan.timeId || test.mayHold(next.times))) batch.push(next);
+      if (isWanted(next, scan, found)) batch.push(next);
     }
     await runBounded(
       batch.map((candidate) => async () => {
@@ -209,6 +219,12 @@ async function findRows(
     );
   }
   return found.finish();
+}
+
+/** Whether a file may hold rows that are still wanted. */
+function isWanted({ rank, times }: Candidate, scan: Scan, found: FoundRows): boolean {
+  if (found.isBeyond(rank, 0, 0)) return false;
+  return testsNow(scan, found).every((test) => test.fieldId !== scan.timeId || test.mayHold(times));
 }
 
 /** Files by what they may begin with, in the direction of the order; those that do not tell come first. */
@@ -239,8 +255,9 @@ function testsNow({ tests, timeId, by }: Scan, found: FoundRows): ValueTest[] {
 
 async function findInFile(file: DataFileReader, rank: number, scan: Scan, found: FoundRows): Promise<void> {
   const schema: Schema = { ...scan.schema, fields: [...scan.by.fields] };
-  for (let group = 0; group < file.rowGroups && !found.isFull; group++) {
+  for (let group = 0; group < file.rowGroups; group++) {
     for (const window of file.windows(group, testsNow(scan, found))) {
+      if (found.isBeyond(rank, group, window.from)) return;
       const columns = await file.window(group, window, schema);
       const rows = wantedRows(columns, scan, found);
       const numbers = Int32Array.from(rows, (row) => window.from + row);

@@ -58,17 +58,24 @@ export class FoundRows {
 
   /** Time of the last row that counts; rows beyond it need not be read. Undefined while there is room, or it has no time. */
   worst(): Value | undefined {
-    if (this.#by.timeId === null || this.#held.rows + this.#pendingRows <= this.#limit) return undefined;
-    // Once there are enough, what is pending can only bring the last one forward.
-    if (this.#held.rows <= this.#limit) this.#settle();
-    if (this.#held.rows <= this.#limit) return undefined;
+    if (this.#by.timeId === null || !this.#isFull()) return undefined;
     const place = this.#by.fields.findIndex(({ id }) => id === this.#by.timeId);
     return valueAt(this.#held.columns[place], 'timestamptz', this.#held.rows - 1) ?? undefined;
   }
 
-  /** True when rows in the order of their files are enough. */
-  get isFull(): boolean {
-    return this.#by.timeId === null && this.#held.rows + this.#pendingRows > this.#limit;
+  /** True when that row and those after it take no place of the limit, since rows are in the order of their files. */
+  isBeyond(file: number, group: number, row: number): boolean {
+    if (this.#by.timeId !== null || !this.#isFull()) return false;
+    const { files, groups, rows } = placesOf(this.#held);
+    const last = this.#held.rows - 1;
+    if (file !== files[last]) return file > files[last];
+    return group === groups[last] ? row > rows[last] : group > groups[last];
+  }
+
+  /** Whether there are more rows than the limit. What is pending beside them can only bring the last one forward. */
+  #isFull(): boolean {
+    if (this.#held.rows <= this.#limit && this.#held.rows + this.#pendingRows > this.#limit) this.#settle();
+    return this.#held.rows > this.#limit;
   }
 
   /** The rows in their order, and whether there are more. */

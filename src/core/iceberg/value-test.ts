@@ -32,7 +32,10 @@ export function equalsTest(fieldId: number, type: PrimitiveType, values: readonl
   };
 }
 
-/** Rows whose value is from `first` to `last`, both among them; null leaves a side open. Rows without a value are not. */
+/**
+ * Rows whose value is from `first` to `last`, both among them; null leaves a side open. Rows without a value are not. Not for
+ * floats: their bounds leave NaN out, which lies beyond all of them.
+ */
 export function rangeTest(fieldId: number, type: PrimitiveType, first: Value, last: Value): ValueTest {
   return {
     fieldId,

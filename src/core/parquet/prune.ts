@@ -4,6 +4,7 @@ import { decodeValue, fromTwosComplement } from '../iceberg/single-value.ts';
 import type { PrimitiveType, Value } from '../iceberg/types.ts';
 import type { KnownValues, ValueTest } from '../iceberg/value-test.ts';
 import type { ByteRange, ColumnChunk, FileColumn, ParquetFooter, Piece } from './footer-read.ts';
+import { canWiden } from './reader.ts';
 import { listAt, readStruct } from './thrift.ts';
 
 /** Rows `from` to `to` (exclusive) of a row group. */
@@ -43,6 +44,8 @@ export function rowsToRead(
 ): RowRange[] {
   const { rows, chunks } = footer.rowGroups[rowGroup];
   let ranges: RowRange[] = rows === 0 ? [] : [{ from: 0, to: rows }];
+  // Without ids every column would seem younger than the file.
+  if (footer.columns.every(({ id }) => id === null)) return ranges;
   for (const test of tests) {
     const at = footer.columns.findIndex(({ id }) => id === test.fieldId);
     if (at === -1) {
@@ -51,7 +54,7 @@ export function rowsToRead(
       continue;
     }
     const column = footer.columns[at];
-    if (column.type === null || !column.flat) continue;
+    if (column.type === null || !column.flat || !canWiden(column.type, test.type)) continue;
     if (!test.mayHold(chunkValues(chunks[at], column, column.type, test.type, rows))) return [];
     ranges = intersect(ranges, pageRanges(chunks[at], column.type, test, rows, piece));
   }

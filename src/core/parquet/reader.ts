@@ -139,8 +139,8 @@ function storedType(column: FileColumn, field: NestedField): PrimitiveType {
   return column.type;
 }
 
-/** M23, and the type itself in whatever spelling. */
-function canWiden(from: PrimitiveType, to: PrimitiveType): boolean {
+/** True when values of a column in a file can be read as those of a wider type (M23), or of the type itself in whatever spelling. */
+export function canWiden(from: PrimitiveType, to: PrimitiveType): boolean {
   const a = primitive(from);
   const b = primitive(to);
   if (a.name === 'decimal') return b.name === 'decimal' && a.scale === b.scale && a.precision <= b.precision;
