@@ -1,5 +1,10 @@
 import { rejected, type SluiceError } from '../core/base/errors.ts';
-import { ROWS_ANSWER_BYTES_MAX, ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX } from '../core/base/read-limits.ts';
+import {
+  ROWS_ANSWER_BYTES_MAX,
+  ROWS_FOUND_BYTES_MAX,
+  ROWS_READ_BYTES_MAX,
+  ROWS_READ_FILES_MAX,
+} from '../core/base/read-limits.ts';
 
 /** What one request reads of the store, and the bound of it. */
 export class ReadBudget {
@@ -20,13 +25,16 @@ export class ReadBudget {
 
 /** The rows of an answer are more than fit the memory. */
 export function answerTooLarge(): SluiceError {
-  return rejected(
-    'too-much-to-read',
-    `answer has more than ${mib(ROWS_ANSWER_BYTES_MAX)} of rows: ask for fewer columns or rows`,
-    {
-      bytesMax: ROWS_ANSWER_BYTES_MAX,
-    },
-  );
+  return tooLarge('answer has', ROWS_ANSWER_BYTES_MAX, 'ask for fewer columns or rows');
+}
+
+/** Time and series of so many rows are more than fit the memory. */
+export function foundTooLarge(): SluiceError {
+  return tooLarge('time and series of the rows have', ROWS_FOUND_BYTES_MAX, 'ask for fewer rows');
+}
+
+function tooLarge(what: string, bytesMax: number, instead: string): SluiceError {
+  return rejected('too-much-to-read', `${what} more than ${mib(bytesMax)} of values: ${instead}`, { bytesMax });
 }
 
 function tooMuch(what: string): SluiceError {

@@ -1,6 +1,6 @@
 import { invalid, rejected, SluiceError, unavailable } from '../core/base/errors.ts';
 import { CONNECTIONS_MAX } from '../core/base/limits.ts';
-import { ROWS_ANSWER_BYTES_MAX, ROWS_HELD_FILES_MAX } from '../core/base/read-limits.ts';
+import { ROWS_ANSWER_BYTES_MAX, ROWS_FOUND_BYTES_MAX, ROWS_HELD_FILES_MAX } from '../core/base/read-limits.ts';
 import type { Column, Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { type FoundBy, FoundRows, placesOf } from '../core/columns/found-rows.ts';
@@ -23,7 +23,7 @@ import { Loader } from '../engine/loader.ts';
 import type { TablePlace } from '../engine/open-table.ts';
 import { runBounded } from '../engine/uploader.ts';
 import { StoreError } from '../store/store.ts';
-import { answerTooLarge, ReadBudget } from './budget.ts';
+import { answerTooLarge, foundTooLarge, ReadBudget } from './budget.ts';
 import { DataFileReader } from './data-file.ts';
 import { type Candidate, planFiles } from './plan-files.ts';
 import type { ReadPorts } from './ports.ts';
@@ -262,6 +262,7 @@ async function findInFile(file: DataFileReader, rank: number, scan: Scan, found:
       const rows = wantedRows(columns, scan, found);
       const numbers = Int32Array.from(rows, (row) => window.from + row);
       found.add(rank, group, gather(columns, rows).columns, numbers);
+      if (found.isLargerThan(ROWS_FOUND_BYTES_MAX)) throw foundTooLarge();
     }
   }
 }
@@ -294,18 +295,25 @@ async function fetchRows(
   files: ReadonlyMap<number, DataFileReader>,
   found: Columns,
 ): Promise<Columns> {
-  const known = new Map(found.schema.fields.map(({ id }, place) => [id, place]));
-  const missing = scan.output.fields.filter(({ id }) => !known.has(id));
-  const fetched =
-    missing.length === 0
-      ? null
-      : await fetchColumns(ports, budget, candidates, { ...scan.schema, fields: missing }, files, found);
-  const columns = scan.output.fields.map((field: NestedField) => {
-    const place = known.get(field.id);
-    if (place !== undefined) return found.columns[place];
-    return (fetched as Columns).columns[missing.indexOf(field)];
+  const { rows } = found;
+  const known = new Map(found.schema.fields.map(({ id }, place) => [id, found.columns[place]]));
+  const bytes = bytesOf({
+    schema: scan.output,
+    rows,
+    columns: scan.output.fields.flatMap(({ id }) => known.get(id) ?? []),
   });
-  return { schema: scan.output, rows: found.rows, columns };
+  if (bytes > ROWS_ANSWER_BYTES_MAX) throw answerTooLarge();
+  const missing = scan.output.fields.filter(({ id }) => !known.has(id));
+  if (missing.length > 0) {
+    const schema = { ...scan.schema, fields: missing };
+    const fetched = await fetchColumns(ports, budget, candidates, schema, files, found, bytes);
+    for (const [place, { id }] of missing.entries()) known.set(id, fetched.columns[place]);
+  }
+  return { schema: scan.output, rows, columns: scan.output.fields.map(({ id }) => known.get(id) as Column) };
+}
+
+function bytesOf(columns: Columns): number {
+  return rowBytesOf(columns).reduce((sum, size) => sum + size, 0);
 }
 
 async function fetchColumns(
@@ -315,17 +323,18 @@ async function fetchColumns(
   schema: Schema,
   files: ReadonlyMap<number, DataFileReader>,
   found: Columns,
+  knownBytes: number,
 ): Promise<Columns> {
   const stands = standingsOf(found);
   const parts = new Array<Columns>(stands.length);
-  let bytes = 0;
+  let bytes = knownBytes;
   await runBounded(
     stands.map(({ file, groups }, i) => async () => {
       const reader = files.get(file) ?? (await DataFileReader.open(ports, budget, candidates[file], []));
       const read: Columns[] = [];
       for (const [group, rows] of groups) {
         const part = await reader.rowsAt(group, rows, schema);
-        bytes += rowBytesOf(part).reduce((sum, size) => sum + size, 0);
+        bytes += bytesOf(part);
         if (bytes > ROWS_ANSWER_BYTES_MAX) throw answerTooLarge();
         read.push(part);
       }
@@ -362,16 +371,18 @@ function standingsOf(found: Columns): Standing[] {
   return stands;
 }
 
+/** Rows of one file, in the order of their groups, by group. */
 function byGroup(order: readonly number[], groups: Int32Array, rows: Int32Array): Map<number, Int32Array> {
   const out = new Map<number, Int32Array>();
-  for (const group of new Set(order.map((row) => groups[row]))) {
+  for (let from = 0; from < order.length; ) {
+    const group = groups[order[from]];
+    let to = from;
+    while (to < order.length && groups[order[to]] === group) to++;
     out.set(
       group,
-      Int32Array.from(
-        order.filter((row) => groups[row] === group),
-        (row) => rows[row],
-      ),
+      Int32Array.from(order.slice(from, to), (row) => rows[row]),
     );
+    from = to;
   }
   return out;
 }

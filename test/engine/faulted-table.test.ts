@@ -1,19 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
-import { seenOf } from '../../src/core/commit/iceberg-base.ts';
-import { makeManifest } from '../../src/core/commit/made-manifest.ts';
-import { snapshotOf } from '../../src/core/commit/snapshot-of.ts';
-import { currentSchema, defaultSpec } from '../../src/core/iceberg/metadata.ts';
-import { NO_COUNTS } from '../../src/core/iceberg/summary.ts';
-import type { ManifestEntry } from '../../src/core/iceberg/types.ts';
-import { IndexMemory } from '../../src/core/lastvalue/memory.ts';
 import { STEPS } from '../../src/core/maintain/steps.ts';
-import { codecs } from '../../src/engine/codecs.ts';
-import { newIdentity } from '../../src/engine/identity.ts';
 import { liveTable } from '../../src/engine/live-table.ts';
 import { acknowledge, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, Service } from '../sim/service.ts';
 import { metadataOf, on } from './file-operations.ts';
+import { plantFile } from './planted-file.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -69,55 +61,6 @@ async function expectIngest(service: Service, count = 1): Promise<void> {
     expect(error).toBeNull();
   }
   expect(service.ledger.state().buffer.frames).toBe(0);
-}
-
-/** A snapshot of another writer with one delete file, for the first day. */
-async function deleteFile(): Promise<void> {
-  const { service, world } = scenario;
-  const base = await world.clock.until(service.table.load());
-  if (base === null) throw new Error('no table');
-  const { metadata } = base;
-  const versionLocation = (version: number) => `${PLACE.location}/metadata/v${version}.metadata.json`;
-  const context = { location: PLACE.location, keyOf, versionLocation, indexes: new IndexMemory(), ...codecs };
-  const identity = newIdentity(world, metadata);
-  const { files } = await world.clock.until(service.compactor.live.of(base));
-  const firstDay = files.find(({ entry }) => entry.dataFile.filePath.includes('time_day=2026-01-01')) ?? files[0];
-  const entry: ManifestEntry = {
-    status: 1,
-    snapshotId: identity.snapshotId,
-    sequenceNumber: null,
-    fileSequenceNumber: null,
-    dataFile: {
-      ...firstDay.entry.dataFile,
-      content: 1,
-      filePath: `${PLACE.location}/data/d.parquet`,
-    },
-  };
-  const layout = { schema: currentSchema(metadata), spec: defaultSpec(metadata) };
-  const sequenceNumber = metadata['last-sequence-number'] + 1n;
-  const named = { identity, sequenceNumber, kind: 'added' as const, label: 'x', content: 1 as const };
-  const made = makeManifest(context, { ...named, ...layout, entries: [entry] });
-  const parentRows = await world.clock.until(service.compactor.live.rows(base));
-  const decision = snapshotOf(
-    context,
-    {
-      base,
-      identity,
-      operation: 'delete',
-      schemaId: 0,
-      parentRows,
-      made: [made],
-      carried: parentRows,
-      counts: NO_COUNTS,
-      epochs: 'carry',
-      lastValueIndex: null,
-    },
-    seenOf(context, base, new Map()),
-    world.clock.now(),
-  );
-  for (const { key, bytes } of decision.uploads) world.memory.plant(key, bytes);
-  world.memory.plant(`${PLACE.prefix}/metadata/v${base.version + 1}.metadata.json`, decision.bytes);
-  await world.clock.until(service.table.load());
 }
 
 const below = (key: string) => key.slice(PLACE.prefix.length + 1);
@@ -179,7 +122,7 @@ describe('a faulted table: told by kind, nothing deleted, ingest goes on where i
   test('delete files of another writer: its partition is not merged, the rest is', async () => {
     const { world } = scenario;
     await expectIngest(scenario.service, 3);
-    await deleteFile();
+    await plantFile(scenario, { content: 1 });
     const before = [...world.memory.keys()];
     const service = cold();
     const report = await maintain();

@@ -27,7 +27,7 @@ export const dayOf = (row: SeriesRow) => Number((row.time - BigInt(Date.UTC(2026
 export const without = (rows: Rows, day: number) => rows.filter((row) => dayOf(row) !== day);
 
 /** Another writer's version, made of updates alone. */
-async function update({ world }: Scenario, other: Service, ...updates: MetadataUpdate[]): Promise<void> {
+export async function update({ world }: Scenario, other: Service, ...updates: MetadataUpdate[]): Promise<void> {
   const base = await world.clock.until(other.table.load());
   const version = base?.version ?? 0;
   const context = {

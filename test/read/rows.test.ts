@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { concat, textOf } from '../../src/core/base/bytes.ts';
 import { jsonLines } from '../../src/core/columns/json-rows.ts';
+import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import { readRows } from '../../src/read/rows.ts';
 import { parseRowsQuery } from '../../src/read/rows-query.ts';
 import { MeteredStore } from '../../src/store/metered.ts';
+import { metadataOf } from '../engine/file-operations.ts';
+import { update } from '../engine/theirs.ts';
 import { DAY, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, SeededRandom, type SeriesRow } from '../sim/service.ts';
 
@@ -138,5 +141,30 @@ describe('rows of a table', () => {
     // One more is looked for, to tell whether there are more.
     const exact = await ask(scenario, 'limit=1200');
     expect(exact.facts).toMatchObject({ more: false, files_read: 20 });
+  });
+
+  test('an older state: by the names of its own columns, also where the key was named otherwise', async () => {
+    const scenario = await newScenario();
+    const { service, world } = scenario;
+    await commit(scenario, [{ device: 'a', time: DAY, v: 1n }]);
+    await commit(scenario, [
+      { device: 'a', time: DAY, v: 2n },
+      { device: 'b', time: DAY, v: 3n },
+    ]);
+    const { snapshot_id: before } = (await ask(scenario, '')).facts;
+    const schema = currentSchema(metadataOf(service));
+    const fields = schema.fields.map((field) => (field.name === 'device' ? { ...field, name: 'machine' } : field));
+    await update(
+      scenario,
+      service,
+      { action: 'add-schema', schema: { ...schema, fields } },
+      { action: 'set-current-schema', 'schema-id': -1 },
+      { action: 'set-properties', updates: { 'timelake.series-key': 'machine' } },
+    );
+    await world.clock.until(service.table.load());
+    const v = async (query: string) => (await ask(scenario, query)).rows.map((row) => row['v']);
+    expect(await v('machine=a')).toEqual([2]);
+    expect(await v(`snapshot_id=${before}&device=a`)).toEqual([2]);
+    expect(await v(`snapshot_id=${before}`)).toEqual([2, 3]);
   });
 });

@@ -10,6 +10,10 @@ export const ROWS_READ_FILES_MAX = 1_000;
 /** Rows of one answer as typed columns, texts spelled out: they are in memory twice while they are put in order. */
 export const ROWS_ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Time, series and place of the rows that are found, until their other columns are read: in memory three times while they are
+ * put in order. */
+export const ROWS_FOUND_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Rows whose keys are looked at in one step: four pages. */
 export const ROWS_WINDOW_ROWS = 16_384;
 

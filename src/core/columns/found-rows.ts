@@ -4,6 +4,7 @@ import { concat } from './concat.ts';
 import { gather } from './gather.ts';
 import { sortByWords } from './order.ts';
 import { compareWords, equalWords, type SortKey, type Word, wordsOf } from './order-words.ts';
+import { byteSizeOf } from './row-bytes.ts';
 import { valueAt } from './value.ts';
 
 /** Where a row stands: number of its file, the oldest first, row group, and row in it. Ids that no table has. */
@@ -35,8 +36,10 @@ export class FoundRows {
   readonly #by: FoundBy;
   readonly #limit: number;
   #held: Columns;
+  #heldBytes = 0;
   #pending: Columns[] = [];
   #pendingRows = 0;
+  #pendingBytes = 0;
 
   constructor(by: FoundBy, limit: number) {
     this.schema = { type: 'struct', 'schema-id': 0, fields: [...by.fields, ...PLACE] };
@@ -50,8 +53,10 @@ export class FoundRows {
     if (rows.length === 0) return;
     const place = [new Int32Array(rows.length).fill(file), new Int32Array(rows.length).fill(group), rows];
     const added = place.map((values): Column => ({ kind: 'int32', values, validity: null }));
-    this.#pending.push({ schema: this.schema, rows: rows.length, columns: [...columns, ...added] });
+    const pending = { schema: this.schema, rows: rows.length, columns: [...columns, ...added] };
+    this.#pending.push(pending);
     this.#pendingRows += rows.length;
+    this.#pendingBytes += byteSizeOf(pending);
     // Sorting once for as many rows as are held makes the whole linear.
     if (this.#pendingRows > Math.max(this.#limit, SETTLE_ROWS_MIN)) this.#settle();
   }
@@ -78,6 +83,12 @@ export class FoundRows {
     return this.#held.rows > this.#limit;
   }
 
+  /** Whether the rows take more bytes than that. Those beyond the limit are dropped before it is said. */
+  isLargerThan(bytes: number): boolean {
+    if (this.#heldBytes + this.#pendingBytes > bytes) this.#settle();
+    return this.#heldBytes > bytes;
+  }
+
   /** The rows in their order, and whether there are more. */
   finish(): { rows: Columns; more: boolean } {
     this.#settle();
@@ -91,8 +102,10 @@ export class FoundRows {
     const rows = concat([this.#held, ...this.#pending], this.schema);
     this.#pending = [];
     this.#pendingRows = 0;
+    this.#pendingBytes = 0;
     // One more than the limit tells whether there are more.
     this.#held = gather(rows, this.#sorted(rows).subarray(0, this.#limit + 1));
+    this.#heldBytes = byteSizeOf(this.#held);
   }
 
   #sorted(rows: Columns): Uint32Array {
