@@ -29,9 +29,14 @@ export function newCache(): ValidatorCache {
 /** The value made from these bytes before, or made now. */
 export function sameOr<T>(known: Map<string, Same<T>>, key: string, bytes: Uint8Array, make: () => T): T {
   const found = known.get(key);
-  if (found !== undefined && found.bytes.length === bytes.length && found.bytes.every((byte, i) => byte === bytes[i]))
-    return found.value;
+  if (found !== undefined && isSame(found.bytes, bytes)) return found.value;
   const value = make();
   known.set(key, { bytes: Uint8Array.from(bytes), value });
   return value;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

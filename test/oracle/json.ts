@@ -18,7 +18,11 @@ export function parseJson(source: Uint8Array | string): Json {
     throw new Error(`json: ${what} at ${at}`);
   };
   const space = () => {
-    while (at < text.length && ' \t\n\r'.includes(text[at])) at++;
+    for (;;) {
+      const code = text.charCodeAt(at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      at++;
+    }
   };
   const word = <T extends Json>(token: string, value: T): T => {
     if (!text.startsWith(token, at)) return fail(`expected ${token}`);
@@ -27,9 +31,11 @@ export function parseJson(source: Uint8Array | string): Json {
   };
   const string = (): string => {
     const start = at++;
-    while (text[at] !== '"') {
+    for (;;) {
+      const code = text.charCodeAt(at);
+      if (code === 0x22) break;
       if (at >= text.length) fail('unterminated string');
-      at += text[at] === '\\' ? 2 : 1;
+      at += code === 0x5c ? 2 : 1;
     }
     at++;
     return JSON.parse(text.slice(start, at)) as string;

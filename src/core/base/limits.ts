@@ -48,15 +48,6 @@ export const ROW_BLOB_BYTES_MAX = 1024 * 1024;
 /** Receipts of past flushes kept in the ledger: about a day at a flush every ten seconds. Older ones are forgotten. */
 export const RECEIPTS_MAX = 10_000;
 
-/** Rows whose encoded and compressed size decides a column's Parquet encoding: half a page, a tenth of the cost of all. */
-export const ENCODING_SAMPLE_ROWS = 2048;
-
-/** Rows after which a column's encoding is chosen again: one large row group, or eight small ones. */
-export const ENCODING_CHOICE_ROWS = 65_536;
-
-/** Dictionary page before compression, as in parquet-java. A reader must hold it whole; beyond it a chunk is plain. */
-export const DICTIONARY_PAGE_BYTES_MAX = 1024 * 1024;
-
 /** Plain size at which a row group is closed before its row count: a few huge values a row must not fill the memory. */
 export const ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024;
 

@@ -1,5 +1,6 @@
 import type { Compress } from '../base/codecs.ts';
-import { ENCODING_SAMPLE_ROWS, ZSTD_INPUT_BYTES_MAX } from '../base/limits.ts';
+import { ENCODING_SAMPLE_ROWS, ENCODING_TRIAL_BYTES_MIN } from '../base/encoding-limits.ts';
+import { ZSTD_INPUT_BYTES_MAX } from '../base/limits.ts';
 import type { Dense } from './dense.ts';
 import { buildDictionary, type LocalDictionary } from './dictionary.ts';
 import { BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED, DOUBLE, FLOAT, type Leaf, PLAIN, RLE_DICTIONARY } from './layout.ts';
@@ -31,9 +32,37 @@ function special(leaf: Leaf): number | null {
   return leaf.physical === FLOAT || leaf.physical === DOUBLE ? BYTE_STREAM_SPLIT : null;
 }
 
+/** Whether so few values say anything about the column's encoding; no values do not. */
+export function worthTrying(dense: Dense): boolean {
+  return plainBytes(dense) >= ENCODING_TRIAL_BYTES_MIN;
+}
+
+/** Bytes of the values in PLAIN, counted no further than `ENCODING_TRIAL_BYTES_MIN`. */
+function plainBytes(dense: Dense): number {
+  const { count } = dense;
+  switch (dense.kind) {
+    case 'boolean':
+      return count >> 3;
+    case 'word':
+      return 4 * count;
+    case 'pair':
+      return 8 * count;
+    case 'fixed':
+      return dense.width * count;
+    case 'strings': {
+      const { offsets } = dense.strings;
+      let bytes = 4 * count;
+      for (let i = 0; i < count && bytes < ENCODING_TRIAL_BYTES_MIN; i++) {
+        bytes += offsets[dense.codes[i] + 1] - offsets[dense.codes[i]];
+      }
+      return bytes;
+    }
+  }
+}
+
 /**
  * The encoding that makes the chunk smallest after compression, judged on a stretch from its middle: PLAIN or
- * dictionary at a tie (design section 14). `sink` is scratch.
+ * dictionary at a tie (design section 14). The chunk is `worthTrying`; `sink` is scratch.
  */
 export function chooseEncoding(
   leaf: Leaf,
@@ -44,7 +73,7 @@ export function chooseEncoding(
 ): Choice {
   const plain: Choice = { encoding: PLAIN, dictionary: null };
   const { count } = dense;
-  if (count === 0 || dense.kind === 'boolean') return plain;
+  if (dense.kind === 'boolean') return plain;
   const { from, to } = sampleOf(dense);
   const sizeOf = (choice: Choice): number => {
     sink.clear();

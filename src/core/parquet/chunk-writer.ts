@@ -1,9 +1,9 @@
 import type { Compress } from '../base/codecs.ts';
-import { ENCODING_CHOICE_ROWS } from '../base/limits.ts';
+import { ENCODING_CHOICE_ROWS } from '../base/encoding-limits.ts';
 import { release } from '../base/release.ts';
 import type { Column } from '../columns/columns.ts';
 import type { Value } from '../iceberg/types.ts';
-import { type Choice, chooseEncoding, type Encodings } from './choose.ts';
+import { type Choice, chooseEncoding, type Encodings, worthTrying } from './choose.ts';
 import { countValid, type Dense, densify } from './dense.ts';
 import { buildDictionary } from './dictionary.ts';
 import type { BoundaryOrder, ChunkFacts, PageFacts } from './footer-write.ts';
@@ -16,7 +16,7 @@ import {
   writeDataPageHeader,
   writeDictionaryPageHeader,
 } from './page.ts';
-import { ByteSink } from './sink.ts';
+import type { ByteSink } from './sink.ts';
 import { boundBytes, compareAt, extremesOf, extremesOfIndices, valueAt } from './statistics.ts';
 
 /** A chunk as written, with what a manifest wants to know of its values, uncut. */
@@ -33,11 +33,13 @@ export class ChunkWriter {
   readonly #leaf: Leaf;
   readonly #encodings: Encodings;
   readonly #compress: Compress;
-  readonly #page = new ByteSink(48 * 1024);
+  readonly #page: ByteSink;
   #encoding: number | null = null;
   #rowsSinceChoice = 0;
 
-  constructor(leaf: Leaf, encodings: Encodings, compress: Compress) {
+  /** `page` is scratch, for all columns of a file: fresh memory costs more than what is done with it here. */
+  constructor(leaf: Leaf, encodings: Encodings, compress: Compress, page: ByteSink) {
+    this.#page = page;
     this.#leaf = leaf;
     this.#encodings = encodings;
     this.#compress = compress;
@@ -157,9 +159,13 @@ export class ChunkWriter {
       const dictionary = buildDictionary(dense);
       if (dictionary !== null) return { encoding: RLE_DICTIONARY, dictionary };
     }
+    // A chunk of few values, or of nulls, teaches nothing about the next one.
+    if (!worthTrying(dense)) {
+      this.#encoding = null;
+      return { encoding: PLAIN, dictionary: null };
+    }
     const choice = chooseEncoding(this.#leaf, dense, this.#encodings, this.#compress, this.#page);
-    // A chunk of nulls teaches nothing about the next one.
-    this.#encoding = dense.count === 0 ? null : choice.encoding;
+    this.#encoding = choice.encoding;
     this.#rowsSinceChoice = rows;
     return choice;
   }

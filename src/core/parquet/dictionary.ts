@@ -1,4 +1,4 @@
-import { DICTIONARY_PAGE_BYTES_MAX } from '../base/limits.ts';
+import { DICTIONARY_PAGE_BYTES_MAX } from '../base/encoding-limits.ts';
 import type { Dense } from './dense.ts';
 
 /** A chunk's own dictionary: its entries in order of first appearance, and for each value the index of its entry. */

@@ -27,7 +27,8 @@ export class FlatWriter {
   constructor(schema: Schema, options: ParquetOptions, compress: Compress) {
     this.#leaves = schema.fields.map(leafOf);
     this.#options = options;
-    this.#chunkWriters = this.#leaves.map((leaf) => new ChunkWriter(leaf, options.encodings, compress));
+    const page = new ByteSink(48 * 1024);
+    this.#chunkWriters = this.#leaves.map((leaf) => new ChunkWriter(leaf, options.encodings, compress, page));
     this.#columns = this.#leaves.map((leaf) => new FileColumn(leaf));
   }
 

@@ -1,8 +1,9 @@
 import { ByteWriter, ParquetWriter as NestedEncoder } from 'hyparquet-writer';
 import { assert } from '../base/assert.ts';
 import type { Compress } from '../base/codecs.ts';
+import { DICTIONARY_PAGE_BYTES_MAX } from '../base/encoding-limits.ts';
 import { invalid } from '../base/errors.ts';
-import { DICTIONARY_PAGE_BYTES_MAX, ROW_GROUP_BYTES_MAX } from '../base/limits.ts';
+import { ROW_GROUP_BYTES_MAX } from '../base/limits.ts';
 import { type Column, type Columns, isNull } from '../columns/columns.ts';
 import { readerOf } from '../columns/value.ts';
 import type { ColumnFacts } from '../iceberg/bounds.ts';

@@ -1,5 +1,6 @@
 import { parquetMetadata } from 'hyparquet';
 import { describe, expect, test, vi } from 'vitest';
+import { concat } from '../../../src/core/base/bytes.ts';
 import { SluiceError } from '../../../src/core/base/errors.ts';
 import { ZSTD_INPUT_BYTES_MAX } from '../../../src/core/base/limits.ts';
 import type { Schema, Value } from '../../../src/core/iceberg/types.ts';
@@ -417,6 +418,18 @@ describe('writer: encodings', () => {
     const values = Array.from({ length: 5000 }, (_, row): Value => `site-${row % 20}`);
     expect(encodingsOf('string', values, 'auto', true)).toEqual(['PLAIN', 'RLE_DICTIONARY']);
     expect(encodingsOf('string', values, 'auto', false)).toEqual(['PLAIN', 'RLE_DICTIONARY']);
+  });
+
+  test('few values are plain untried, and the choice is made by the row group that has enough', () => {
+    expect(encodingsOf('timestamptz', rising.slice(0, 31), 'auto')).toEqual(['PLAIN']);
+    expect(encodingsOf('timestamptz', rising.slice(0, 32), 'auto')).toEqual(['DELTA_BINARY_PACKED']);
+    const schema = schemaOf(['timestamptz']);
+    const writer = new ParquetWriter(schema, OPTIONS, compressZstd);
+    for (const rows of [10, 1000, 10]) writer.append(columnsOf(schema, [rising.slice(0, rows)]));
+    writer.finish();
+    const groups = parquetMetadata(bufferOf(concat(writer.takeChunks()))).row_groups;
+    const encodings = groups.map((group) => group.columns[0].meta_data!.encodings.find((name) => name !== 'RLE'));
+    expect(encodings).toEqual(['PLAIN', 'DELTA_BINARY_PACKED', 'DELTA_BINARY_PACKED']);
   });
 
   test('a dictionary keeps both zeros and the bits of each NaN apart', () => {
