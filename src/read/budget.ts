@@ -10,11 +10,19 @@ import {
 export class ReadBudget {
   bytes = 0;
   files = 0;
+  #turn: Promise<unknown> = Promise.resolve();
 
   /** Asked before bytes are read. Throws rejected `too-much-to-read`. */
   spend(bytes: number): void {
     this.bytes += bytes;
     if (this.bytes > ROWS_READ_BYTES_MAX) throw tooMuch(`more than ${mib(ROWS_READ_BYTES_MAX)} of files`);
+  }
+
+  /** Work that takes much memory, one at a time. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#turn.then(work);
+    this.#turn = run.catch(() => undefined);
+    return run;
   }
 
   /** Asked before a data file is opened. Throws rejected `too-much-to-read`. */

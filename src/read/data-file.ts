@@ -1,23 +1,26 @@
-import { corrupt } from '../core/base/errors.ts';
+import { corrupt, rejected, SluiceError } from '../core/base/errors.ts';
 import { COMPACT_GAP_BYTES, PAGE_ROWS, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
-import { ROWS_WINDOW_ROWS } from '../core/base/read-limits.ts';
+import { ROWS_GENERAL_BYTES_MAX, ROWS_WINDOW_ROWS } from '../core/base/read-limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
-import { gather } from '../core/columns/gather.ts';
-import type { Schema } from '../core/iceberg/types.ts';
+import { gather, slice } from '../core/columns/gather.ts';
+import type { NestedField, Schema } from '../core/iceberg/types.ts';
 import type { ValueTest } from '../core/iceberg/value-test.ts';
+import { giveIds } from '../core/parquet/name-ids.ts';
 import { pruningRange, type RowRange, rowsToRead } from '../core/parquet/prune.ts';
 import {
   addIndexes,
   type ByteRange,
   coalesce,
   footerLength,
+  PARQUET_UNSUPPORTED,
   type ParquetFooter,
   type Piece,
   parseFooter,
   planWindow,
   readWindow,
 } from '../core/parquet/reader.ts';
+import { fieldsByReader, generalBytes, joinFields, planGeneral, readGeneral } from '../core/parquet/table-columns.ts';
 import { persevere } from '../engine/uploader.ts';
 import type { ReadBudget } from './budget.ts';
 import type { Candidate } from './plan-files.ts';
@@ -50,12 +53,12 @@ export class DataFileReader {
   /**
    * Reads the footer, and the page indexes that the tests ask for.
    *
-   * @throws rejected `too-much-to-read`; corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`; StoreError
+   * @throws rejected `too-much-to-read`, `unsupported-file`; corrupt `data-file-missing`, `parquet-corrupt`; StoreError
    */
   static async open(
     ports: ReadPorts,
     budget: ReadBudget,
-    { key, file }: Candidate,
+    { key, file, names }: Candidate,
     tests: readonly ValueTest[],
   ): Promise<DataFileReader> {
     budget.open();
@@ -65,7 +68,8 @@ export class DataFileReader {
     let tail = await end(PARQUET_TAIL_BYTES);
     const length = footerLength(tail.bytes);
     if (length > tail.bytes.length) tail = await end(length);
-    const footer = parseFooter(tail.bytes, size);
+    const footer = named(key, () => parseFooter(tail.bytes, size));
+    giveIds(footer, names);
     if (BigInt(footer.rows) !== file.recordCount) {
       throw corrupt(
         'parquet-corrupt',
@@ -85,8 +89,10 @@ export class DataFileReader {
     return this.#footer.rowGroups.length;
   }
 
-  /** Rows of a row group that may meet the tests, in windows. */
-  windows(rowGroup: number, tests: readonly ValueTest[]): RowRange[] {
+  /** Rows of a row group that may meet the tests, in windows; one of them all where a field is not read by windows. */
+  windows(rowGroup: number, tests: readonly ValueTest[], schema: Schema): RowRange[] {
+    const { rows } = this.#footer.rowGroups[rowGroup];
+    if (fieldsByReader(this.#footer, schema).general.length > 0) return rows === 0 ? [] : [{ from: 0, to: rows }];
     return rowsToRead(this.#footer, rowGroup, tests, this.#indexes).flatMap(({ from, to }) =>
       Array.from({ length: Math.ceil((to - from) / ROWS_WINDOW_ROWS) }, (_, i) => ({
         from: from + i * ROWS_WINDOW_ROWS,
@@ -119,14 +125,59 @@ export class DataFileReader {
   }
 
   async #stretches(rowGroup: number, ranges: readonly RowRange[], schema: Schema): Promise<Columns[]> {
+    const { windowed, general } = fieldsByReader(this.#footer, schema);
+    const parts = await this.#windowed(rowGroup, ranges, { ...schema, fields: windowed });
+    if (general.length === 0) return parts;
+    const whole = await this.#general(rowGroup, { ...schema, fields: general });
+    return parts.map((part, i) => joinFields(schema, [part, slice(whole, ranges[i].from, ranges[i].to)]));
+  }
+
+  async #windowed(rowGroup: number, ranges: readonly RowRange[], schema: Schema): Promise<Columns[]> {
     const ids = schema.fields.map(({ id }) => id);
-    const wanted = ranges.flatMap(({ from, to }) => planWindow(this.#footer, rowGroup, ids, from, to));
+    const pieces = await this.#pieces(
+      ranges.flatMap(({ from, to }) => planWindow(this.#footer, rowGroup, ids, from, to)),
+    );
+    const { decompress } = this.#ports.codecs;
+    return named(this.#key, () =>
+      ranges.map(({ from, to }) => readWindow(this.#footer, rowGroup, schema, from, to, pieces, decompress)),
+    );
+  }
+
+  /** Columns of a whole row group: one at a time, since they take more memory than all else. */
+  #general(rowGroup: number, schema: Schema): Promise<Columns> {
+    return this.#budget.inTurn(async () => {
+      this.#checkMemory(rowGroup, schema.fields);
+      const pieces = await this.#pieces(planGeneral(this.#footer, rowGroup, schema.fields));
+      const { decompress: zstd, gunzip: gzip } = this.#ports.codecs;
+      const options = { codecs: { zstd, gzip }, bytesMax: ROWS_GENERAL_BYTES_MAX };
+      return named(this.#key, () => readGeneral(this.#footer, rowGroup, schema, pieces, options));
+    });
+  }
+
+  #checkMemory(rowGroup: number, fields: readonly NestedField[]): void {
+    const bytes = generalBytes(this.#footer, rowGroup, fields);
+    if (bytes <= ROWS_GENERAL_BYTES_MAX) return;
+    const names = fields.map(({ name }) => name).join(', ');
+    const message = `columns of a row group would take too much memory, ask for others: ${names}: ${this.#key}`;
+    throw rejected('unsupported-file', message, { bytes, bytesMax: ROWS_GENERAL_BYTES_MAX });
+  }
+
+  async #pieces(wanted: ByteRange[]): Promise<Piece[]> {
     const pieces: Piece[] = [];
     for (const range of coalesce(wanted, COMPACT_GAP_BYTES)) {
       pieces.push(isWithin(range, this.#tail) ? this.#tail : await read(this.#ports, this.#budget, this.#key, range));
     }
-    const { decompress } = this.#ports.codecs;
-    return ranges.map(({ from, to }) => readWindow(this.#footer, rowGroup, schema, from, to, pieces, decompress));
+    return pieces;
+  }
+}
+
+/** What is not read here is told with the file that has it. */
+function named<T>(key: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED)) throw error;
+    throw rejected('unsupported-file', `${error.message}: ${key}`, error.detail, error);
   }
 }
 

@@ -5,6 +5,7 @@ import { type FileMatcher, fileMatcher } from '../core/commit/file-filter.ts';
 import { valueMatcher, valuesOfFile } from '../core/commit/value-matcher.ts';
 import { readManifestList } from '../core/iceberg/manifest-list.ts';
 import { DELETED, readManifest } from '../core/iceberg/manifest-read.ts';
+import { type MappedField, nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import type { DataFile, ManifestEntry, ManifestFile, Schema, Snapshot, TableMetadata } from '../core/iceberg/types.ts';
 import type { KnownValues, ValueTest } from '../core/iceberg/value-test.ts';
 import { keyAt } from '../engine/live-files.ts';
@@ -21,6 +22,8 @@ export interface Candidate {
   rank: number;
   /** What its manifest says of the time column. */
   times: KnownValues;
+  /** Which fields its columns are, should it have no field ids. */
+  names: readonly MappedField[] | null;
 }
 
 export interface FilesWanted {
@@ -79,8 +82,12 @@ export async function planFiles(
   );
   entries.sort(byAge);
   const isRequired = wanted.timeId !== null && required.has(wanted.timeId);
+  const names = nameMappingOf(metadata.properties);
   return {
-    candidates: entries.map((entry, rank) => candidateOf(place, entry, rank, wanted.timeId, isRequired)),
+    candidates: entries.map((entry, rank) => ({
+      ...candidateOf(place, entry, rank, wanted.timeId, isRequired),
+      names,
+    })),
     considered,
   };
 }
@@ -118,7 +125,7 @@ function candidateOf(
   rank: number,
   timeId: number | null,
   isRequired: boolean,
-): Candidate {
+): Omit<Candidate, 'names'> {
   if (file.fileFormat.toUpperCase() !== 'PARQUET' || file.keyMetadata !== null) {
     throw rejected('unsupported-file', `data file is encrypted or no Parquet file: ${file.filePath}`);
   }

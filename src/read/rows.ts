@@ -1,4 +1,4 @@
-import { invalid, rejected, SluiceError, unavailable } from '../core/base/errors.ts';
+import { invalid, unavailable } from '../core/base/errors.ts';
 import { CONNECTIONS_MAX } from '../core/base/limits.ts';
 import { ROWS_ANSWER_BYTES_MAX, ROWS_FOUND_BYTES_MAX, ROWS_HELD_FILES_MAX } from '../core/base/read-limits.ts';
 import type { Column, Columns } from '../core/columns/columns.ts';
@@ -16,7 +16,6 @@ import { fieldByName } from '../core/iceberg/schema.ts';
 import { currentSnapshot, snapshotById, snapshotOfRef } from '../core/iceberg/snapshot.ts';
 import type { NestedField, Schema, Snapshot, TableMetadata } from '../core/iceberg/types.ts';
 import { equalsTest, rangeTest, type ValueTest } from '../core/iceberg/value-test.ts';
-import { PARQUET_UNSUPPORTED } from '../core/parquet/reader.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { Loader } from '../engine/loader.ts';
@@ -59,9 +58,6 @@ export async function readRows(ports: ReadPorts, place: TablePlace, query: RowsQ
     return await answerOf(ports, place, query);
   } catch (error) {
     if (error instanceof StoreError) throw unavailable('store-unavailable', error.message, {}, error);
-    if (error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED) {
-      throw rejected('unsupported-file', error.message, {}, error);
-    }
     throw error;
   }
 }
@@ -256,7 +252,7 @@ function testsNow({ tests, timeId, by }: Scan, found: FoundRows): ValueTest[] {
 async function findInFile(file: DataFileReader, rank: number, scan: Scan, found: FoundRows): Promise<void> {
   const schema: Schema = { ...scan.schema, fields: [...scan.by.fields] };
   for (let group = 0; group < file.rowGroups; group++) {
-    for (const window of file.windows(group, testsNow(scan, found))) {
+    for (const window of file.windows(group, testsNow(scan, found), schema)) {
       if (found.isBeyond(rank, group, window.from)) return;
       const columns = await file.window(group, window, schema);
       const rows = wantedRows(columns, scan, found);

@@ -1,12 +1,15 @@
+import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import { concat, textOf } from '../../src/core/base/bytes.ts';
 import { jsonLines } from '../../src/core/columns/json-rows.ts';
 import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { rowsFormat, rowsResponse } from '../../src/http/rows-answer.ts';
 import { readRows } from '../../src/read/rows.ts';
 import { parseRowsQuery } from '../../src/read/rows-query.ts';
 import { MeteredStore } from '../../src/store/metered.ts';
 import { metadataOf } from '../engine/file-operations.ts';
+import { commitRows, duckdbFile, NESTED, NESTED_IDS, newTable, theirAppend } from '../engine/foreign-files.ts';
 import { update } from '../engine/theirs.ts';
 import { DAY, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, SeededRandom, type SeriesRow } from '../sim/service.ts';
@@ -32,7 +35,7 @@ async function ask({ world }: Scenario, query: string) {
           .trimEnd()
           .split('\n')
           .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { rows, facts, usage: store.usage() };
+  return { rows, facts, found: { columns, facts }, usage: store.usage() };
 }
 
 const noise = new SeededRandom(5);
@@ -166,5 +169,130 @@ describe('rows of a table', () => {
     expect(await v('machine=a')).toEqual([2]);
     expect(await v(`snapshot_id=${before}&device=a`)).toEqual([2]);
     expect(await v(`snapshot_id=${before}`)).toEqual([2, 3]);
+  });
+});
+
+describe('rows of nested columns, and of files that others wrote', () => {
+  const time = (i: number) => DAY + BigInt(i) * 1_000_000n;
+  const DAY_ORDINAL = Number(DAY / 86_400_000_000n);
+
+  /** Row `i` as NDJSON has it. */
+  const told = (i: number) => ({
+    time: new Date(Number(time(i) / 1000n)).toISOString().replace('Z', '000Z'),
+    device: `d${i % 3}`,
+    v: i % 4 === 0 ? null : i,
+    tags: i % 5 === 0 ? null : i % 5 === 1 ? [] : [`t${i}`, null],
+    place: i % 3 === 0 ? null : { floor: i, room: null },
+    counts: i % 7 === 0 ? null : { a: i },
+  });
+
+  /** The same rows by DuckDB, in no order. */
+  const query = (from: number, to: number) => `
+    select make_timestamptz(${DAY} + i * 1000000) as time, 'd' || (i % 3) as device,
+      case when i % 4 = 0 then null else i end::bigint as v,
+      case when i % 5 = 0 then null when i % 5 = 1 then []::varchar[] else ['t' || i, null] end as tags,
+      case when i % 3 = 0 then null else {'floor': i::int, 'room': null::varchar} end as place,
+      case when i % 7 = 0 then null else map {'a': i::bigint} end as counts,
+      make_timestamptz(${DAY}) as _ingest_ts
+    from range(${from}, ${to}) t(i) order by hash(i)`;
+
+  /** 20 rows of our own, 20 by another writer with ids, and 20 by one without. */
+  async function prepared(): Promise<Scenario> {
+    const scenario = await newTable(NESTED);
+    const rows = Array.from({ length: 20 }, (_, i) => {
+      const { device, v, tags, place, counts } = told(i);
+      const map = counts === null ? null : new Map(Object.entries(counts).map(([key, n]) => [key, BigInt(n)]));
+      return [time(i), device, v === null ? null : BigInt(v), tags, place, map];
+    });
+    await commitRows(scenario, rows);
+    const file = { rows: 20, tuple: [DAY_ORDINAL] };
+    await theirAppend(scenario, await duckdbFile(query(20, 40), NESTED_IDS, 'codec gzip'), file);
+    await theirAppend(scenario, await duckdbFile(query(40, 60), null, 'codec zstd, parquet_version v2'), file);
+    return scenario;
+  }
+
+  const MAPPING = [
+    ...['time', 'device', 'v'].map((name, i) => ({ 'field-id': i + 1, names: [name] })),
+    { 'field-id': 4, names: ['tags'], fields: [{ 'field-id': 8, names: ['element'] }] },
+    {
+      'field-id': 5,
+      names: ['place'],
+      fields: [
+        { 'field-id': 9, names: ['floor'] },
+        { 'field-id': 10, names: ['x', 'room'] },
+      ],
+    },
+    {
+      'field-id': 6,
+      names: ['counts'],
+      fields: [
+        { 'field-id': 11, names: ['key'] },
+        { 'field-id': 12, names: ['value'] },
+      ],
+    },
+    { 'field-id': 7, names: ['_ingest_ts'] },
+  ];
+
+  test('a file without field ids is refused by name; with a name mapping its rows are there', async () => {
+    const scenario = await prepared();
+    await expect(ask(scenario, 'limit=100')).rejects.toMatchObject({
+      kind: 'rejected',
+      type: 'unsupported-file',
+      message: expect.stringMatching(/no field ids: warehouse\/ns\/t\/data\/.*\.parquet/),
+    });
+    const { world, service } = scenario;
+    const mapping = { 'schema.name-mapping.default': JSON.stringify(MAPPING) };
+    await world.clock.until(service.changes.properties(mapping, []));
+    const { rows } = await ask(scenario, 'limit=100&columns=time,device,v,tags,place,counts');
+    expect(rows).toEqual(Array.from({ length: 60 }, (_, i) => told(i)));
+    const some = await ask(scenario, 'order=desc&limit=3&device=d1&columns=place,tags');
+    expect(some.rows).toEqual([58, 55, 52].map((i) => ({ place: told(i).place, tags: told(i).tags })));
+  });
+
+  test('JSON, NDJSON and Arrow say the same', async () => {
+    const scenario = await prepared();
+    const { world, service } = scenario;
+    const mapping = { 'schema.name-mapping.default': JSON.stringify(MAPPING) };
+    await world.clock.until(service.changes.properties(mapping, []));
+    const { found } = await ask(scenario, 'limit=100&columns=time,device,v,tags,place,counts');
+    const wanted = Array.from({ length: 60 }, (_, i) => told(i));
+    const answer = (accept: string) => rowsResponse(rowsFormat(accept), found.columns, found.facts);
+    expect(await answer('application/json').json()).toMatchObject({ rows: wanted, more: false });
+    const lines = (await answer('application/x-ndjson').text()).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(wanted);
+    const arrow = tableFromIPC(new Uint8Array(await answer('application/vnd.apache.arrow.stream').arrayBuffer()));
+    const rows = arrow.toArray().map(({ v, tags, place, counts }) => ({
+      v: v === null ? null : Number(v),
+      tags: tags === null ? null : [...tags],
+      place: place === null ? null : place.toJSON(),
+      counts: counts === null ? null : Object.fromEntries([...counts].map(([key, n]) => [key, Number(n)])),
+    }));
+    expect(rows).toEqual(wanted.map(({ v, tags, place, counts }) => ({ v, tags, place, counts })));
+  });
+
+  test('what is compressed in a way that is not read, or takes too much memory, is refused by file and column', async () => {
+    const scenario = await newTable(NESTED);
+    const brotli = await duckdbFile(query(0, 9), NESTED_IDS, 'codec brotli');
+    const dataFile = await theirAppend(scenario, brotli, { rows: 9, tuple: [DAY_ORDINAL] });
+    const refused = { kind: 'rejected', type: 'unsupported-file' };
+    const key = dataFile.filePath.slice('s3://sim-lake/'.length);
+    await expect(ask(scenario, 'limit=9')).rejects.toMatchObject({
+      ...refused,
+      message: `parquet file: column time is compressed with BROTLI: ${key}`,
+    });
+    const many = await newTable(NESTED);
+    const large = `select make_timestamptz(${DAY}) as time, 'a' as device, 0::bigint as v,
+      range(40)::varchar[] as tags, make_timestamptz(${DAY}) as _ingest_ts from range(20000)`;
+    const bytes = await duckdbFile(
+      large,
+      '{time: 1, device: 2, v: 3, tags: {__duckdb_field_id: 4, element: 8}, _ingest_ts: 7}',
+      'codec zstd',
+    );
+    await theirAppend(many, bytes, { rows: 20_000, tuple: [DAY_ORDINAL] });
+    await expect(ask(many, 'limit=9&columns=tags')).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining('columns of a row group would take too much memory, ask for others: tags'),
+    });
+    expect((await ask(many, 'limit=9&columns=v')).rows).toEqual([{ v: 0 }]);
   });
 });

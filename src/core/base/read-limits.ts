@@ -19,3 +19,11 @@ export const ROWS_WINDOW_ROWS = 16_384;
 
 /** Data files that stay open between finding rows and reading their other columns: the end of each is in memory, 64 KiB. */
 export const ROWS_HELD_FILES_MAX = 128;
+
+/** Memory of one value that the general Parquet reader makes, besides its bytes: itself, its place in a list, and the levels and lists
+ * it is assembled from. */
+export const GENERAL_VALUE_BYTES = 64;
+
+/** Memory that the columns of one row group may take that the general reader has to read whole (nested ones, other writers'
+ * encodings): one row group at a time, beside the rows of the answer. */
+export const ROWS_GENERAL_BYTES_MAX = 32 * 1024 * 1024;

@@ -54,6 +54,10 @@ export interface ColumnChunk {
   /** Where dictionary page or first data page begins, and the compressed bytes of all pages. */
   offset: number;
   length: number;
+  /** Of all pages, levels included, before compression. */
+  inflatedLength: number;
+  /** Nulls and empty lists included. */
+  values: number;
   dataOffset: number;
   offsetIndex: ByteRange | null;
   columnIndex: ByteRange | null;
@@ -191,7 +195,7 @@ function textAt(struct: ThriftStruct, id: number): string | null {
 }
 
 /** The leaves of the schema, depth first. `elements[0]` is the root. */
-function columnsOf(elements: ThriftStruct[]): Pick<ParquetFooter, 'columns' | 'groupIds'> {
+export function columnsOf(elements: ThriftStruct[]): Pick<ParquetFooter, 'columns' | 'groupIds'> {
   if (elements.length === 0) throw broken('schema is missing');
   const columns: FileColumn[] = [];
   const groupIds = new Set<number>();
@@ -353,7 +357,20 @@ function chunkOf(chunk: ThriftStruct, column: FileColumn, rows: number, dataEnd:
     return encoding;
   });
   const codec = sizeAt(meta, 4);
-  return { codec, encodings, offset, length, dataOffset, offsetIndex, columnIndex, pages: null, statistics };
+  const inflatedLength = sizeAt(meta, 6);
+  return {
+    codec,
+    encodings,
+    offset,
+    length,
+    inflatedLength,
+    values,
+    dataOffset,
+    offsetIndex,
+    columnIndex,
+    pages: null,
+    statistics,
+  };
 }
 
 /** The index whose offset and length are fields `id` and `id + 1`. */

@@ -8,6 +8,10 @@ import { binaryAt, booleanAt, numberAt, structAt, type ThriftStruct } from './th
 /** A schema of any writer as a tree: a column, a group of columns, or one of both in a list. */
 export interface ParquetNode {
   name: string;
+  /** Absent in files whose writer knew no field ids. */
+  id: number | null;
+  /** Position among the elements of the schema. */
+  place: number;
   repetition: 'required' | 'optional' | 'repeated';
   children: ParquetNode[];
   /** Position among the leaves; null for a group. */
@@ -34,14 +38,15 @@ export function nodesOf(elements: readonly ThriftStruct[]): ParquetNode[] {
 
 function nodeAt(reader: { elements: readonly ThriftStruct[]; at: number; leaves: number }, depth: number): ParquetNode {
   if (depth > FOREIGN_DEPTH_MAX) throw broken(`schema is nested deeper than ${FOREIGN_DEPTH_MAX}`);
-  const element = reader.elements[reader.at++];
+  const place = reader.at++;
+  const element = reader.elements[place];
   if (element === undefined) throw broken('schema has fewer elements than its groups name');
   const name = nameOf(element);
   const repetition = REPETITIONS[numberAt(element, 3) ?? 0] ?? 'required';
   const count = Math.min(numberAt(element, 5) ?? 0, reader.elements.length);
   const physical = numberAt(element, 1) ?? -1;
   const length = numberAt(element, 2) ?? 0;
-  const base = { name, repetition, physical, length, repeated: null, element: null };
+  const base = { name, id: numberAt(element, 9), place, repetition, physical, length, repeated: null, element: null };
   if (count === 0) return { ...base, children: [], leaf: reader.leaves++, type: leafType(element, physical, length) };
   const children = Array.from({ length: count }, () => nodeAt(reader, depth + 1));
   return { ...base, children, leaf: null, ...groupType(element, name, children) };

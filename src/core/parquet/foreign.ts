@@ -13,6 +13,7 @@ import {
   footerLength,
   PARQUET_UNSUPPORTED,
   type ParquetFooter,
+  type Piece,
   parseFooter,
   type RowGroup,
 } from './footer-read.ts';
@@ -21,6 +22,7 @@ import { nodesOf, type ParquetNode, typed } from './foreign-schema.ts';
 import { type Inflaters, readValues } from './foreign-values.ts';
 import { GZIP, RLE, SNAPPY, UNCOMPRESSED, ZSTD } from './layout.ts';
 import { DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE } from './page.ts';
+import { bytesAt } from './page-reader.ts';
 import { decompressSnappy } from './snappy.ts';
 import { readStruct, sizeAt, structAt } from './thrift.ts';
 
@@ -92,40 +94,68 @@ function* batchesOf(
   nodes: readonly ParquetNode[],
   codecs: ParquetCodecs,
 ): Generator<ForeignBatch> {
-  const budget = { left: BATCH_COLUMN_BYTES_MAX };
+  const left = new InflatedLeft(BATCH_COLUMN_BYTES_MAX);
   for (const group of footer.rowGroups) {
     const { rows } = group;
     if (rows === 0) continue;
-    const columns = nodes.map((node) => guarded(() => columnOf(bytes, footer, group, node, codecs, budget)));
-    yield { rows, columns };
+    for (const node of nodes) {
+      for (const { place } of leavesOf(node))
+        if (group.chunks[place] !== undefined) checkCodec(group.chunks[place], node.name);
+    }
+    const source = { footer, group, pieces: [{ offset: 0, bytes }], codecs, left };
+    yield { rows, columns: nodes.map((node) => guarded(() => columnOf(source, node))) };
   }
 }
 
-function columnOf(
-  bytes: Uint8Array,
-  footer: ParquetFooter,
-  group: RowGroup,
-  node: ParquetNode,
-  codecs: ParquetCodecs,
-  budget: { left: number },
-): ForeignColumn {
+/** Bytes to which pages may still inflate. */
+export class InflatedLeft {
+  readonly #bytesMax: number;
+  #left: number;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+    this.#left = bytesMax;
+  }
+
+  /** Throws invalid `too-large`. */
+  take(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left >= 0) return;
+    const detail = { bytesMax: this.#bytesMax };
+    throw invalid('too-large', `parquet body: inflates to more than ${this.#bytesMax} bytes: split it`, detail);
+  }
+}
+
+/** A row group, of which the chunks that are asked for are in memory. */
+export interface GroupSource {
+  footer: ParquetFooter;
+  group: RowGroup;
+  pieces: readonly Piece[];
+  codecs: ParquetCodecs;
+  left: InflatedLeft;
+}
+
+/**
+ * A top-level column of a row group: typed by the reader of this package where that knows how, else value by value. Its codecs
+ * are among `CODECS_READ`.
+ *
+ * Throws corrupt `parquet-corrupt`; invalid `too-large`; anything where damaged bytes are read beyond their end.
+ */
+export function columnOf({ footer, group, pieces, codecs, left }: GroupSource, node: ParquetNode): ForeignColumn {
   const { rows } = group;
   const { type } = typed(node);
-  for (const leaf of leavesOf(node, { defined: false, repeated: false })) {
+  const bytesOf = ({ offset, length }: ColumnChunk): Uint8Array => bytesAt(pieces, offset, length);
+  for (const leaf of leavesOf(node)) {
     const chunk = group.chunks[leaf.place];
     if (chunk === undefined) throw broken(`column ${node.name} is missing in a row group`);
-    checkCodec(chunk, node.name);
-    checkPages(bytes, chunk, { name: node.name, rows, ...leaf.levels }, budget);
+    checkPages(bytesOf(chunk), { name: node.name, rows, ...leaf.levels }, left);
   }
-  const own = node.leaf === null ? null : readOwn(bytes, footer, group, node.leaf, codecs);
+  const own = node.leaf === null ? null : readOwn(footer, group, node.leaf, pieces, codecs);
   if (own !== null) return { type, rows, validity: own.validity, data: dataOf(own, type) };
   const values = readValues(
     node,
     rows,
-    (leaf) => {
-      const { offset, length, codec } = group.chunks[leaf];
-      return { bytes: bytes.subarray(offset, offset + length), codec: CODECS[codec] };
-    },
+    (leaf) => ({ bytes: bytesOf(group.chunks[leaf]), codec: CODECS[group.chunks[leaf].codec] }),
     inflaters(codecs),
   );
   const validity = Uint8Array.from(values, (value) => (value === null ? 0 : 1));
@@ -133,12 +163,16 @@ function columnOf(
 }
 
 /** Which levels the pages of a leaf have. */
-interface Levels {
+export interface Levels {
   defined: boolean;
   repeated: boolean;
 }
 
-function leavesOf(node: ParquetNode, above: Levels): { place: number; levels: Levels }[] {
+/** The leaves of a column by their place in a row group. */
+export function leavesOf(
+  node: ParquetNode,
+  above: Levels = { defined: false, repeated: false },
+): { place: number; levels: Levels }[] {
   const levels = {
     defined: above.defined || node.repetition !== 'required',
     repeated: above.repeated || node.repetition === 'repeated',
@@ -150,10 +184,10 @@ function leavesOf(node: ParquetNode, above: Levels): { place: number; levels: Le
 
 /** The column by the reader of this package; null where it does not know how. */
 function readOwn(
-  bytes: Uint8Array,
   footer: ParquetFooter,
   group: RowGroup,
   leaf: number,
+  pieces: readonly Piece[],
   { zstd, gzip }: ParquetCodecs,
 ): Column | null {
   const column = footer.columns[leaf];
@@ -163,7 +197,7 @@ function readOwn(
   const chunk = { ...given, codec: given.codec === GZIP ? ZSTD : given.codec, pages: null };
   const decompress = given.codec === GZIP ? gzip : zstd;
   try {
-    return readChunk(chunk, column, group.rows, 0, group.rows, [{ offset: 0, bytes }], decompress);
+    return readChunk(chunk, column, group.rows, 0, group.rows, pieces, decompress);
   } catch (error) {
     if (error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED) return null;
     throw error;
@@ -220,16 +254,20 @@ function bigEndian(bytes: Uint8Array): bigint {
 const DECIMAL_BYTES_MAX = 32;
 
 const CODECS = ['UNCOMPRESSED', 'SNAPPY', 'GZIP', 'LZO', 'BROTLI', 'LZ4', 'ZSTD', 'LZ4_RAW'] as const;
-const READ = new Set([UNCOMPRESSED, SNAPPY, GZIP, ZSTD]);
+export const CODECS_READ: ReadonlySet<number> = new Set([UNCOMPRESSED, SNAPPY, GZIP, ZSTD]);
+
+/** The name of a codec, by its number. */
+export function codecName(codec: number): string {
+  return CODECS[codec] ?? `codec ${codec}`;
+}
 
 function inflaters({ zstd, gzip }: ParquetCodecs): Inflaters {
   return { ZSTD: zstd, GZIP: gzip, SNAPPY: decompressSnappy };
 }
 
 function checkCodec({ codec }: ColumnChunk, column: string): void {
-  if (READ.has(codec)) return;
-  const name = CODECS[codec] ?? `codec ${codec}`;
-  const message = `parquet body: column ${column} is compressed with ${name}; send it plain or with snappy, gzip or zstd`;
+  if (CODECS_READ.has(codec)) return;
+  const message = `parquet body: column ${column} is compressed with ${codecName(codec)}; send it plain or with snappy, gzip or zstd`;
   throw invalid('unsupported-compression', message, { supported: ['none', 'snappy', 'gzip', 'zstd'] });
 }
 
@@ -237,27 +275,13 @@ function checkCodec({ codec }: ColumnChunk, column: string): void {
  * Looks at what the pages of a chunk say of themselves, before anything is read by it: how large they inflate, how many
  * values they hold (a file of a few bytes may speak of billions), and that their levels are in the one encoding in use.
  */
-function checkPages(
-  bytes: Uint8Array,
-  chunk: ColumnChunk,
-  column: Levels & { name: string; rows: number },
-  budget: { left: number },
-): void {
-  const end = chunk.offset + chunk.length;
-  let at = chunk.offset;
+function checkPages(bytes: Uint8Array, column: Levels & { name: string; rows: number }, left: InflatedLeft): void {
+  let at = 0;
   let values = 0;
-  while (at < end) {
-    const { struct, end: start } = readStruct(bytes.subarray(0, end), at);
+  while (at < bytes.length) {
+    const { struct, end: start } = readStruct(bytes, at);
     const type = sizeAt(struct, 1);
-    budget.left -= sizeAt(struct, 2);
-    if (budget.left < 0) {
-      const detail = { bytesMax: BATCH_COLUMN_BYTES_MAX };
-      throw invalid(
-        'too-large',
-        `parquet body: inflates to more than ${BATCH_COLUMN_BYTES_MAX} bytes: split it`,
-        detail,
-      );
-    }
+    left.take(sizeAt(struct, 2));
     const header = structAt(struct, HEADERS[type] ?? -1);
     if (header === null) throw broken(`page of column ${column.name} has no header for its type ${type}`);
     const count = sizeAt(header, 1);
@@ -269,7 +293,7 @@ function checkPages(
     }
     at = start + sizeAt(struct, 3);
   }
-  if (at !== end) throw broken('page runs past its column');
+  if (at !== bytes.length) throw broken('page runs past its column');
   if (!column.repeated && values !== column.rows) {
     throw broken(`column ${column.name} has ${values} values in ${column.rows} rows`);
   }

@@ -139,6 +139,11 @@ function storedType(column: FileColumn, field: NestedField): PrimitiveType {
   return column.type;
 }
 
+/** True when the values of a column of a file are those of the field as they lie, or by being widened. */
+export function canRead(column: FileColumn, field: NestedField): boolean {
+  return column.flat && typeof field.type === 'string' && column.type !== null && canWiden(column.type, field.type);
+}
+
 /** True when values of a column in a file can be read as those of a wider type (M23), or of the type itself in whatever spelling. */
 export function canWiden(from: PrimitiveType, to: PrimitiveType): boolean {
   const a = primitive(from);
