@@ -105,6 +105,7 @@ const PIECES: Readonly<Record<RowsFormat, Pieces>> = {
   },
 };
 
+/** The next piece is made when it is asked for, and none any more once the client has gone. */
 function streamOf(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.iterator]();
   return new ReadableStream({
@@ -112,6 +113,9 @@ function streamOf(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
       const { done, value } = iterator.next();
       if (done === true) controller.close();
       else controller.enqueue(value);
+    },
+    cancel() {
+      iterator.return?.();
     },
   });
 }
