@@ -2,6 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
+  INDEX_BYTES_MAX,
+  INDEX_FILE_BYTES_MAX,
+  INDEX_ROWS_MAX,
+  INDEX_SCAN_BYTES_MAX,
+  LAST_VALUE_SERIES_DEFAULT,
+  LATEST_SCAN_BYTES_MAX,
+} from '../src/core/base/index-limits.ts';
+import {
   BATCH_COLUMN_BYTES_MAX,
   BATCH_MEMORY_MS,
   BATCH_PARTITIONS_MAX,
@@ -20,6 +28,7 @@ import {
   METRICS_TABLES_MAX,
   NEW_COLUMNS_MAX,
   POINT_TABLES_MAX,
+  QUERY_VALUES_MAX,
   QUEUE_DELIVERIES_MAX,
   QUEUE_MESSAGE_BYTES_MAX,
   QUEUE_RETRY,
@@ -31,11 +40,24 @@ import {
   WAITERS_MAX,
   ZSTD_FRAMES_MAX,
 } from '../src/core/base/limits.ts';
+import {
+  ROWS_ANSWER_BYTES_MAX,
+  ROWS_GENERAL_BYTES_MAX,
+  ROWS_LIMIT,
+  ROWS_READ_BYTES_MAX,
+  ROWS_READ_FILES_MAX,
+} from '../src/core/base/read-limits.ts';
 import { epochUnitKey, SETTINGS } from '../src/core/table/properties.ts';
 
 /** What the README says of properties and limits is what the code has. Routes are held against it with their document. */
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
 const contract = readFileSync(join(import.meta.dirname, '../docs/timelake-contract.md'), 'utf8');
+
+/** Text from the bold words on to the next ones, as one line. */
+function section(words: string): string {
+  const from = readme.indexOf(`**${words}**`);
+  return from === -1 ? '' : readme.slice(from, readme.indexOf('\n**', from)).replaceAll('\n', ' ');
+}
 
 /** Cells of the table whose first row begins with `head`, by the first cell. */
 function table(head: string): Map<string, string[]> {
@@ -102,6 +124,20 @@ describe('readme', () => {
       'buffered rows of one table': [mib(BUFFER_BYTES_MAX), `${count(BUFFER_FRAMES_MAX)} batches`],
       'callers waiting for a commit': [`${count(WAITERS_MAX)} a table`, `${seconds(WAIT_MAX_MS)} each`],
       'memory of batch ids and receipts': [`${BATCH_MEMORY_MS / 86_400_000} days`],
+      'rows of one answer, values that a request names to choose them': [
+        `${count(ROWS_LIMIT.default)}, at most ${count(ROWS_LIMIT.max)}; ${count(QUERY_VALUES_MAX)}`,
+      ],
+      'what one request for rows reads, what its answer holds': [
+        `${mib(ROWS_READ_BYTES_MAX)} of ${count(ROWS_READ_FILES_MAX)} data files`,
+        `${mib(ROWS_ANSWER_BYTES_MAX)} of values`,
+      ],
+      'what is looked through for newest rows without an index, and to make one': [
+        `${mib(LATEST_SCAN_BYTES_MAX)} of data files; ${mib(INDEX_SCAN_BYTES_MAX)}`,
+      ],
+      'one last-value index': [
+        `${mib(INDEX_BYTES_MAX)}, ${count(INDEX_ROWS_MAX)} series; ${count(LAST_VALUE_SERIES_DEFAULT)}`,
+        mib(INDEX_FILE_BYTES_MAX),
+      ],
     };
     const rows = table('what');
     for (const [what, figures] of Object.entries(expected)) {
@@ -109,5 +145,21 @@ describe('readme', () => {
     }
     // A row that nobody holds against the code would be believed all the same.
     expect([...rows.keys()].filter((what) => !(what in expected))).toEqual([]);
+  });
+
+  test('looking at rows: each figure is that of the code', () => {
+    const rows = section('Looking at rows.');
+    for (const figure of [
+      `(${count(ROWS_LIMIT.default)} by default, at most ${count(ROWS_LIMIT.max)};`,
+      `reads at most ${mib(ROWS_READ_BYTES_MAX)} of at most ${count(ROWS_READ_FILES_MAX)} files`,
+      `at most ${mib(ROWS_ANSWER_BYTES_MAX)} of values`,
+      `at most ${mib(ROWS_GENERAL_BYTES_MAX)} of memory`,
+    ]) {
+      expect(rows).toContain(figure);
+    }
+    const newest = section('Newest rows.');
+    for (const figure of [`up to ${mib(LATEST_SCAN_BYTES_MAX)} of`, `up to ${mib(INDEX_SCAN_BYTES_MAX)}`]) {
+      expect(newest).toContain(figure);
+    }
   });
 });

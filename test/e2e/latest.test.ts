@@ -2,6 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { assertValidTable } from '../oracle/validator.ts';
 import { ask, expectProblem, JSON_TYPE } from './support/http.ts';
+import { readings } from './support/readings.ts';
 import { BUCKET_NAME, WAREHOUSE } from './support/service.ts';
 import { sharedService } from './support/shared.ts';
 
@@ -19,19 +20,7 @@ const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOSt
 
 test('latest: from the index, with rows that wait, by series, in each format, and without an index', async () => {
   const table = service.table('latest', 't');
-  await table.create({
-    schema: {
-      type: 'struct',
-      fields: [
-        { name: 'time', type: 'timestamptz', required: true },
-        { name: 'device', type: 'string' },
-        { name: 'v', type: 'long' },
-      ],
-    },
-    time_column: 'time',
-    series_key: ['device'],
-    properties: { 'sluice.flush-interval': '1h', 'sluice.schema-evolution': 'additive' },
-  });
+  await table.create(readings({ 'sluice.schema-evolution': 'additive' }));
   const latest = async (query = '', accept = 'application/json') =>
     ask<Latest>(service.send, 'GET', `${table.path}/latest${query}`, { headers: { accept } });
   const found = async (query = '') => {
@@ -102,6 +91,69 @@ test('latest: from the index, with rows that wait, by series, in each format, an
   expect((await latest()).body).toMatchObject({ source: 'index' });
   expect((await table.describe()).status.last_value_index).toMatchObject({ state: 'kept' });
   await assertValidTable(service.bucket, `${WAREHOUSE}/latest/t`, { bucketName: BUCKET_NAME });
+});
+
+test('latest: lists, structs and maps, committed and waiting; without an index they are not looked through', async () => {
+  const table = service.table('latest', 'nested');
+  const fields = [
+    { name: 'time', type: 'timestamptz', required: true },
+    { name: 'device', type: 'string' },
+    { name: 'tags', type: { type: 'list', element: 'string', 'element-required': false } },
+    {
+      name: 'at',
+      type: {
+        type: 'struct',
+        fields: [
+          { name: 'n', type: 'long' },
+          { name: 'price', type: 'decimal(20,2)' },
+        ],
+      },
+    },
+    { name: 'by', type: { type: 'map', key: 'string', value: 'double', 'value-required': false } },
+  ];
+  const { properties } = readings();
+  const definition = { schema: { type: 'struct', fields }, time_column: 'time', series_key: ['device'], properties };
+  const headers = { ...JSON_TYPE };
+  const made = await ask(service.send, 'PUT', table.path, { headers, body: JSON.stringify(definition) });
+  expect(made.status, made.text).toBe(201);
+  const a = { tags: ['x', null, ''], at: { n: '9007199254740993', price: '12.50' }, by: { p: 0.5, q: null } };
+  const none = { tags: null, at: null, by: null };
+  const b = { tags: [], at: { n: null, price: null }, by: {} };
+  const row = (device: string, minute: number, rest: object) => ({ time: at(minute), device, ...rest });
+  const found = async (query = '') => {
+    const { status, body, text } = await ask<Latest>(service.send, 'GET', `${table.path}/latest${query}`);
+    expect(status, text).toBe(200);
+    const rows = body.rows.map(({ time: _, device, ...rest }) => {
+      const { _ingest_ts, ...values } = rest as Record<string, unknown>;
+      return [device, values];
+    });
+    return { source: body.source, rows: Object.fromEntries(rows) };
+  };
+  await table.post([row('a', 1, none), row('b', 1, a), row('c', 1, none)], { waitSeconds: 30 });
+  await table.post([row('a', 2, a), row('b', 2, b)], { waitSeconds: 30 });
+  const rows = { a, b, c: none };
+  expect(await found()).toEqual({ source: 'index', rows });
+  expect(await found('?device=a')).toEqual({ source: 'index', rows: { a } });
+  await table.post([row('c', 3, b)]);
+  expect(await found('?buffered=true')).toEqual({ source: 'index', rows: { ...rows, c: b } });
+  const response = await service.send(`${table.path}/latest?device=a`, {
+    headers: { accept: 'application/vnd.apache.arrow.stream' },
+  });
+  const [arrow] = tableFromIPC(new Uint8Array(await response.arrayBuffer())).toArray();
+  expect(JSON.parse(JSON.stringify(arrow.tags))).toEqual(a.tags);
+  expect(arrow.at.n).toBe(9_007_199_254_740_993n);
+  await assertValidTable(service.bucket, `${WAREHOUSE}/latest/nested`, { bucketName: BUCKET_NAME });
+
+  await table.post([{ ...row('d', 0, a), time: '2026-01-02T00:00:00Z' }], { waitSeconds: 30 });
+  await ask(service.send, 'POST', `${table.path}/delete`, {
+    headers,
+    body: JSON.stringify({ filter: { partitions: [{ time_day: '2026-01-02' }] } }),
+  });
+  const refused = await ask(service.send, 'GET', `${table.path}/latest`);
+  expect(expectProblem(refused, 422, 'no-last-value-index')).toMatchObject({
+    index: 'rows-removed',
+    reason: 'unreadable-file',
+  });
 });
 
 test('latest: a table without a time column has none', async () => {

@@ -1,6 +1,7 @@
 import { tableFromIPC } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { ask, expectProblem, NDJSON } from './support/http.ts';
+import { readings } from './support/readings.ts';
 import { sharedService } from './support/shared.ts';
 
 /** Rows of a table, on the production bundle and the local bucket. */
@@ -18,19 +19,7 @@ const at = (hour: number, minute = 0) => new Date(Date.UTC(2026, 0, 1, hour, min
 
 test('rows: by time and series, newest first, of an older state, in each format, the later copy of a key', async () => {
   const table = service.table('rows', 't');
-  await table.create({
-    schema: {
-      type: 'struct',
-      fields: [
-        { name: 'time', type: 'timestamptz', required: true },
-        { name: 'device', type: 'string' },
-        { name: 'v', type: 'long' },
-      ],
-    },
-    time_column: 'time',
-    series_key: ['device'],
-    properties: { 'sluice.flush-interval': '1h', 'timelake.auto-maintain': 'false' },
-  });
+  await table.create(readings({ 'timelake.auto-maintain': 'false' }));
   const get = (query: string, accept = 'application/json') =>
     ask<Found>(service.send, 'GET', `${table.path}/rows?${query}`, { headers: { accept } });
   const found = async (query: string) => {
