@@ -96,7 +96,7 @@ export class AdminCommits {
     }
     // The pointer follows; when it cannot now, the writer's next run moves it.
     if (!this.#isInRun) {
-      await this.#writer.run();
+      await this.#writer.runFlushes();
       await this.#writer.pointed();
     }
     return { ...result, base };

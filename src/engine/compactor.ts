@@ -92,8 +92,8 @@ interface Look extends Picked {
  * which are queued for deletion before they are created and taken out of the queue once the commit stands: wherever a
  * slice ends early, the table is as it was, and the next look begins anew.
  *
- * After appends a slice is done when a tier is full or a partition is cold, in the writer's run behind the flush; the next
- * one waits for the next run, so that flushes get in between.
+ * After appends a slice is done when a tier is full or a partition is cold, beside the writer's runs: flushes go on
+ * meanwhile, and the commit goes on top of theirs.
  */
 export class Compactor implements Chore {
   readonly #ports: CompactorPorts;
@@ -135,8 +135,11 @@ export class Compactor implements Chore {
     if (base === null || !(this.#isMore || this.#isWorthALook(base))) return null;
     const { served, dropped, maintain } = tableSettings(base.metadata.properties);
     if (!served || dropped || !maintain.isAuto) return null;
-    // While a slice is under way the alarm stands behind it, in case it is cut off.
-    return this.#busySinceMs === null ? this.#tries.notBeforeMs : this.#busySinceMs + RUN_ALARM_MS;
+    if (this.#busySinceMs === null) return this.#tries.notBeforeMs;
+    // While a slice is under way the alarm stands behind it, in case it is cut off: ahead of now, or it would go off again and
+    // again.
+    const steps = Math.floor((this.#ports.clock.now() - this.#busySinceMs) / RUN_ALARM_MS) + 1;
+    return this.#busySinceMs + steps * RUN_ALARM_MS;
   }
 
   /** One look and at most one slice. */
@@ -340,6 +343,7 @@ export class Compactor implements Chore {
     const result = await commitToEnd(this.#ports.clock, this.#table, () => operation);
     if (result.outcome !== 'committed')
       throw conflict('commit-conflict', `compaction was not committed: ${result.outcome}`);
+    if (result.base.version > base.version + 1) this.#ports.marks.hit('commits-beside-slice');
     // The writer's run moves the pointer.
     const known = ledger.state().table;
     if (known?.uuid === metadata['table-uuid'] && known.version < result.base.version) {

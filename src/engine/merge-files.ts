@@ -102,6 +102,8 @@ export async function mergeFiles(
         }),
       );
       await outputs.add(merger.take());
+      // Requests and flushes get in between, also when the next windows are in memory already.
+      await ports.clock.sleep(0);
     }
     return { outputs: await outputs.finish(), duplicates: merger.duplicates };
   } catch (error) {

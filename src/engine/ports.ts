@@ -37,6 +37,7 @@ export type Mark =
   | 'ledger-restored'
   | 'table-replaced'
   | 'inputs-gone'
+  | 'commits-beside-slice'
   | 'stalled-past-expiry'
   | `rebased-over-${RebasedOver}`
   | 'batch-left-out'

@@ -121,7 +121,7 @@ export class TableAdmin {
 
   /** The pointer follows; when it cannot now, the writer's next run moves it. */
   async #point(): Promise<void> {
-    await this.#writer.run();
+    await this.#writer.runFlushes();
     await this.#writer.pointed();
   }
 

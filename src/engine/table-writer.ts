@@ -1,6 +1,6 @@
 import { hex } from '../core/base/bytes.ts';
 import type { Compress } from '../core/base/codecs.ts';
-import { conflict, SluiceError, unavailable } from '../core/base/errors.ts';
+import { conflict, SluiceError } from '../core/base/errors.ts';
 import {
   BATCH_PARTITIONS_MAX,
   FLUSH_INTERVAL_MIN_MS,
@@ -8,7 +8,6 @@ import {
   RUN_ALARM_MS,
   WAITER_GATHER_MS,
 } from '../core/base/limits.ts';
-import { ownWatermark, readEpochs } from '../core/batch/epochs.ts';
 import { flushDueMs } from '../core/batch/flush-policy.ts';
 import type { NewFrame } from '../core/batch/frame.ts';
 import type { Intent } from '../core/batch/intent.ts';
@@ -25,11 +24,13 @@ import { Forgetting } from './forgetting.ts';
 import { GroupCommit } from './group.ts';
 import { freshSnapshotId } from './identity.ts';
 import { IntentRunner } from './intent-runner.ts';
+import { LedgerCheck } from './ledger-check.ts';
 import { liveTable, liveWithBranch } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import { Pointer } from './pointer.ts';
 import type { Chore, ErrorRecord, Ledger, LedgerState, Settlement } from './ports.ts';
 import { Proposals } from './proposals.ts';
+import { Timer } from './timer.ts';
 import { Waiters } from './waiters.ts';
 
 export interface WriterPorts extends TablePorts {
@@ -58,15 +59,13 @@ export class TableWriter {
   readonly #pointer: Pointer;
   readonly #waiters = new Waiters();
   readonly #chores: Chores;
-  #checked: Promise<void> | null = null;
+  readonly #ledgerCheck: LedgerCheck;
   #running: Promise<void> | null = null;
-  /** When the timer for waiting callers goes off; null: there is none. */
-  #timerMs: number | null = null;
+  /** For what an alarm of the object is not set for. */
+  readonly #timer: Timer;
   /** How runs ended before any intent could say so. */
   readonly #tries = new Tries();
   #forced = false;
-  /** The table was looked for in this incarnation: what is due follows from what was found. */
-  #isLooked = false;
 
   constructor(ports: WriterPorts, table: OpenTable) {
     this.#ports = ports;
@@ -78,9 +77,22 @@ export class TableWriter {
       failed: (error) => this.#log('pointer-failed', this.#failed(error)),
       ended: () => this.#arm(),
     });
+    this.#ledgerCheck = new LedgerCheck(ports, table, {
+      loaded: () => this.#pointer.loaded(),
+      replaced: (base, settlement) => this.replaced(base, settlement),
+    });
     this.proposals = new Proposals(ports.ledger, group);
-    this.#chores = new Chores(ports);
     this.#forgetting = new Forgetting(ports);
+    this.#timer = new Timer(ports.clock, () => {
+      this.#kick();
+      this.#hurry(); // it may have gone off a moment early
+    });
+    this.#chores = new Chores(ports, {
+      ended: () => {
+        this.#pointer.move();
+        this.#arm();
+      },
+    });
     this.#runner = new IntentRunner(ports, table, {
       settled: () => {
         const { lastSequence, buffer } = ports.ledger.state();
@@ -166,7 +178,7 @@ export class TableWriter {
     const failuresBefore = ledger.state().intent?.failures ?? 0;
     for (let run = 0; run < FLUSHES_PER_RUN_MAX; run++) {
       this.#forced = true;
-      await this.run();
+      await this.runFlushes();
       const state = ledger.state();
       const open = state.intent;
       if (open !== null && open.failures > failuresBefore) return { state, error: state.lastError };
@@ -177,8 +189,17 @@ export class TableWriter {
     return { state: ledger.state(), error: null };
   }
 
-  /** Does all that is due: the open intent, flushes, the pointer, forgetting. Never throws; joins a run under way. */
-  run(): Promise<void> {
+  /** Does all that is due, and what goes on beside. Never throws; joins what is under way. */
+  async run(): Promise<void> {
+    await this.runFlushes();
+    await this.#chores.underWay;
+  }
+
+  /**
+   * Does all that is due but what goes on beside, which it starts: the open intent, flushes, the pointer, forgetting. Never
+   * throws; joins a run under way.
+   */
+  runFlushes(): Promise<void> {
     this.#running ??= this.#runAll()
       .catch((error) => this.#log('ledger-failed', errorRecord(error, this.#ports.clock.now())))
       .finally(() => {
@@ -196,6 +217,14 @@ export class TableWriter {
   /** Work to be done in the writer's runs, behind the flushes, when it is due. */
   alongside(chore: Chore): void {
     this.#chores.add(chore);
+  }
+
+  /**
+   * Work that takes seconds: started by the writer's runs when it is due, and flushes go on while it is under way. It commits
+   * for itself, like any writer of the table.
+   */
+  beside(chore: Chore): void {
+    this.#chores.addBeside(chore);
   }
 
   /** Why the last run ended early, before any intent could say so; null when it went through. */
@@ -232,43 +261,28 @@ export class TableWriter {
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
     const isMoving = this.#running !== null || this.#pointer.isMoving;
     if (this.#pointer.isBehind && !isMoving) due.push(0);
-    const choresMs = this.#chores.dueMs(this.#isLooked);
+    const choresMs = this.#chores.dueMs(this.#ledgerCheck.isLooked);
     if (choresMs !== null) due.push(choresMs);
     if (due.length === 0) return null;
     return Math.max(Math.min(...due), this.#tries.notBeforeMs);
   }
 
   /**
-   * Loads the table once per incarnation, before the first batch is accepted, and compares the ledger with it: a
-   * ledger restored to an earlier time must not give out numbers that the table has already seen.
+   * Loads the table once per incarnation and compares the ledger with it.
    *
    * @throws unavailable `table-unreadable` when the store does not answer
    */
   check(): Promise<void> {
-    this.#checked ??= this.#compare().catch((error) => {
-      this.#checked = null;
-      throw error instanceof SluiceError
-        ? error
-        : unavailable('table-unreadable', 'table cannot be loaded now', {}, error);
-    });
-    return this.#checked;
+    return this.#ledgerCheck.check();
   }
 
   /**
-   * The table as it is served. Asked for again when what is known says that there is none: it may have been made
-   * meanwhile, by another writer or by a request whose answer was lost.
+   * The table as it is served, looked for again when there seems to be none.
    *
    * @throws as `check` and `liveTable`
    */
-  async live(): Promise<IcebergBase> {
-    await this.check();
-    try {
-      return liveTable(this.#table.base, this.#table.place);
-    } catch {
-      this.#checked = null;
-      await this.check();
-      return liveTable(this.#table.base, this.#table.place);
-    }
+  live(): Promise<IcebergBase> {
+    return this.#ledgerCheck.live();
   }
 
   /**
@@ -298,44 +312,6 @@ export class TableWriter {
     return discarded;
   }
 
-  async #compare(): Promise<void> {
-    const { ledger, marks } = this.#ports;
-    const base = await this.#table.load();
-    this.#isLooked = true;
-    this.#pointer.loaded();
-    if (base === null) return;
-    // Read after the load: batches are taken and settled while it is on its way.
-    const state = ledger.state();
-    const uuid = base.metadata['table-uuid'];
-    const epochs = readEpochs(base.metadata);
-    if (
-      state.table === null &&
-      state.lastSequence === 0 &&
-      [...epochs.keys()].some((app) => app.startsWith('sluice/'))
-    ) {
-      marks.hit('ledger-lost');
-    }
-    if (state.table !== null && state.table.uuid !== uuid) {
-      marks.hit('table-replaced');
-      this.replaced(base, this.#refusal('table-replaced', 'table was dropped and another one is at its place'));
-      // And on: a ledger restored to before the drop may have given numbers to the new table already.
-    }
-    const watermark = ownWatermark(base.metadata, state.ledgerId);
-    if (watermark !== null && watermark > BigInt(state.lastSequence)) {
-      marks.hit('ledger-restored');
-      this.replaced(base, {
-        outcome: 'committed',
-        snapshotId: null,
-        version: base.version,
-        tableUuid: uuid,
-        committedMs: this.#ports.clock.now(),
-        rows: state.buffer.rows,
-      });
-      ledger.renew(hex(this.#ports.random.bytes(8)));
-    }
-    ledger.know({ uuid, version: base.version });
-  }
-
   #receipt(sequence: number): Receipt {
     return this.#ports.ledger.receipt(sequence) ?? { state: 'buffered' };
   }
@@ -363,19 +339,15 @@ export class TableWriter {
     this.#hurry();
   }
 
-  /** Sets the timer for waiting callers. A run under way looks again when it ends. */
+  /**
+   * Sets the timer for waiting callers, and for all that is due while work goes on beside: the alarm may have begun that, and
+   * then waits for its end. A run under way looks again when it ends.
+   */
   #hurry(): void {
-    const { clock } = this.#ports;
     const { sinceMs } = this.#waiters;
-    const due = sinceMs === null || this.#running !== null ? null : this.#earliest(sinceMs);
-    if (due === null || (this.#timerMs !== null && this.#timerMs <= due)) return;
-    this.#timerMs = due;
-    void clock.sleep(Math.max(0, due - clock.now())).then(() => {
-      if (this.#timerMs !== due) return; // another one is set for an earlier time
-      this.#timerMs = null;
-      this.#kick();
-      this.#hurry(); // it may have gone off a moment early
-    });
+    const isAsked = sinceMs !== null || this.#chores.underWay !== null;
+    const dueMs = isAsked && this.#running === null ? this.#earliest(sinceMs) : null;
+    if (dueMs !== null) this.#timer.set(dueMs);
   }
 
   /** Starts a run now if something is due now; the alarm stands behind it. */
@@ -408,10 +380,11 @@ export class TableWriter {
       this.#pointer.move(); // to what a chore made
       this.#chores.keep();
       this.#forgetting.run();
+      this.#chores.startBeside();
     } catch (error) {
       // Nothing is lost: what was due stays due, in the ledger.
       // What is known says that there is no such table: it is looked for again, since nobody else may ask.
-      if (error instanceof SluiceError && error.kind === 'invalid') this.#checked = null;
+      if (error instanceof SluiceError && error.kind === 'invalid') this.#ledgerCheck.again();
       this.#forced = false;
       const record = this.#failed(error);
       if (ledger.state().intent !== null) ledger.defer(this.#tries.notBeforeMs, record);

@@ -316,7 +316,7 @@ export class TableObject extends DurableObject<Env> {
       const report = await this.#parts.maintenance.run(plan);
       if (report.changed) {
         // The pointer follows; when it cannot now, the writer's next run moves it.
-        await this.#parts.writer.run();
+        await this.#parts.writer.runFlushes();
         await this.#parts.writer.pointed();
       }
       return maintainView(report, plan.dryRun);

@@ -98,9 +98,9 @@ export class TableParts {
     this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, this.eraser));
     this.sweep = new OrphanSweep(ports, this.table);
     this.sweeping = new ScheduledSweep(ports, this.table, this.sweep);
-    // In the engine's order: what retention drops need not be merged, and what both replace may expire.
-    const chores = [this.eraser, this.retention, this.compactor, this.expiry, this.sweeping];
-    for (const chore of chores) this.writer.alongside(chore);
+    // In the engine's order; files are merged beside them, and what retention has dropped by then need not be.
+    for (const chore of [this.eraser, this.retention, this.expiry, this.sweeping]) this.writer.alongside(chore);
+    this.writer.beside(this.compactor);
     const byRequest = new Retention(systemClock, this.table, this.files, live);
     const { table, compactor, expirer, eraser, sweep } = this;
     const indexRebuild = new IndexRebuild(ports, this.table, commits, live);

@@ -3,7 +3,8 @@ import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { acknowledge, expectExactlyOnce, expectValid, newScenario, type Scenario } from '../sim/scenario.ts';
-import { PLACE, type SeriesRow } from '../sim/service.ts';
+import { PLACE, type SeriesRow, Service } from '../sim/service.ts';
+import { SimLedger } from '../sim/sim-ledger.ts';
 import { deleteOf, metadataOf, ofDay, on } from './file-operations.ts';
 
 let scenario: Scenario;
@@ -127,6 +128,60 @@ describe('compaction', () => {
     await service.drain();
     expect(world.memory.keys()).not.toContain(orphan.key);
     await expectValid(scenario.world);
+  });
+
+  test('a slice under way: flushes go on, waited for or by their time, and the merge stands on top of them', async () => {
+    const { service, world } = scenario;
+    service.compactByItself();
+    await commits(7);
+    // Only the merge reads ranges.
+    const held = service.store.faults.next('getRange', null, 'slow');
+    await acknowledge(scenario, [on(0, 7)]);
+    world.clock.advance((service.writer.dueMs() ?? 0) - world.clock.now());
+    // As the alarm does: it ends with the slice, and no other goes off meanwhile.
+    const alarm = service.writer.run();
+    await world.clock.until(held.reached);
+    const waited = await world.clock.until(service.append([on(1, 1)], { waitMs: 10_000 }));
+    expect(waited.state.state).toBe('committed');
+    await acknowledge(scenario, [on(1, 2)]);
+    const flushed = (async () => {
+      while (service.ledger.state().buffer.frames > 0) await world.clock.sleep(1_000);
+    })();
+    await world.clock.until(flushed);
+    expect(operations()).toEqual(Array(10).fill('append'));
+    held.release();
+    await world.clock.until(alarm);
+    expect(operations().at(-1)).toBe('replace');
+    expect(service.compactor.status).toMatchObject({ failures: 0, last: { files: 8 } });
+    expect(service.count('commits-beside-slice')).toBe(1);
+    expect(await liveFiles()).toMatchObject([
+      { rows: 8, sequence: 8n },
+      { rows: 1, sequence: 10n },
+      { rows: 1, sequence: 9n },
+    ]);
+    expect(scenario.ledger.state().hintedVersion).toBe(service.table.base?.version);
+    await expectValid(world);
+  });
+
+  test("an append of another writer, between the merge's decision and its version: the merge stands on top of it", async () => {
+    await commits(8);
+    const { service, world } = scenario;
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    const held = service.store.faults.next('putIfAbsent', /v10\.metadata\.json$/, 'slow');
+    const merging = service.compactor.run();
+    await world.clock.until(held.reached);
+    await acknowledge(scenario, [on(0, 20)], other);
+    await other.drain();
+    held.release();
+    await world.clock.until(merging);
+    expect([service.count('lost-race'), service.count('rebased-over-append')]).toEqual([1, 1]);
+    expect(service.compactor.status).toMatchObject({ failures: 0, last: { files: 8 } });
+    expect(await liveFiles()).toMatchObject([
+      { rows: 8, sequence: 8n },
+      { rows: 1, sequence: 9n },
+    ]);
+    await service.drain();
+    await expectExactlyOnce(scenario);
   });
 
   test('an answer that is lost at the version: the merge stands, and its files are kept', async () => {

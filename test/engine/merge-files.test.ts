@@ -84,7 +84,16 @@ test('merge files: row groups, windows, parts and target size; every row once, t
   const created: string[] = [];
   const begun: string[] = [];
   const ended: string[] = [];
-  const merged = await mergeFiles({ ...world, store: service.store, ...codecs }, inputs, {
+  // While the merge waits, requests and flushes get in between.
+  let turns = 0;
+  const clock = {
+    now: () => world.clock.now(),
+    sleep: (ms: number) => {
+      turns++;
+      return world.clock.sleep(ms);
+    },
+  };
+  const merging = mergeFiles({ ...world, clock, store: service.store, ...codecs }, inputs, {
     identity: newIdentity(world, metadata),
     metadata,
     place: PLACE,
@@ -95,6 +104,8 @@ test('merge files: row groups, windows, parts and target size; every row once, t
     begins: (_, uploadId) => begun.push(uploadId),
     ends: (uploadId) => ended.push(uploadId),
   });
+  const merged = await world.clock.until(merging);
+  expect(turns).toBeGreaterThan(1);
   expect(merged.duplicates).toBe(3 * ROWS - wanted.size);
   expect(merged.outputs.length).toBeGreaterThan(0);
   expect(created).toEqual(merged.outputs.map(({ filePath }) => PLACE.prefix + filePath.slice(PLACE.location.length)));

@@ -20,6 +20,7 @@ export const MARKS: readonly SimMark[] = [
   'recreated-by-engine',
   'expired-by-schedule',
   'compacted-by-itself',
+  'commits-beside-slice',
   'retained-by-schedule',
   'erased',
   'orphans-swept',

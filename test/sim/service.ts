@@ -198,7 +198,7 @@ export class Service {
 
   /** Files are merged after appends, from here on. */
   compactByItself(): void {
-    this.writer.alongside(this.compactor);
+    this.writer.beside(this.compactor);
   }
 
   count(mark: Mark): number {

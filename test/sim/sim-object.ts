@@ -131,7 +131,7 @@ export class Incarnation implements Owner {
       );
       this.writer.alongside(new ScheduledRetention(ports, this.table, retention, compactor.live));
     }
-    if (world.swarm.compactBySelf) this.writer.alongside(compactor);
+    if (world.swarm.compactBySelf) this.writer.beside(compactor);
     if (world.swarm.expirySchedule === null) return;
     const inRun = new TableChanges(ports, this.table, commitsInRun);
     const expirer = new Expirer(ports, this.table, inRun, eraser);

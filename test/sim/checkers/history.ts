@@ -91,6 +91,7 @@ export class History {
       const commit = snapshot.summary['sluice.commit-id'];
       if (commit !== undefined) this.commits.add(commit);
     }
+    for (const change of changesOf(raw)) this.commits.add(change);
     return { arrival, seen, before };
   }
 
@@ -102,4 +103,9 @@ export class History {
   get current() {
     return this.tip === null ? null : currentOf(this.tip.raw);
   }
+}
+
+/** Ids of our last commits that made no snapshot, newest first. */
+export function changesOf(raw: RawMetadata): string[] {
+  return (raw.properties?.['sluice.changes'] ?? '').split(' ').filter((id) => id !== '');
 }

@@ -2,7 +2,7 @@ import { SimObject, SWEEP_GRACE_MS } from '../sim-object.ts';
 import type { Mutation } from '../watched-memory.ts';
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
-import type { Arrival, SeenVersion } from './history.ts';
+import { type Arrival, changesOf, type SeenVersion } from './history.ts';
 import { currentOf, keyOf, Missing, type RawMetadata } from './reader.ts';
 
 /** One conditional write of a version, as its writer sent it and as it heard of it. */
@@ -56,14 +56,21 @@ export class DeletionsChecker implements Checker {
     // Of a reopened name only its writer knows, until its commit cannot be open any more: then it is an orphan. What the chain has
     // held is over, and may have expired.
     const isYoung = scheduler.now() - atMs < SWEEP_GRACE_MS;
-    const commit = currentOf(raw)?.summary['sluice.commit-id'];
-    const isOver = this.#chain.has(nameOf(version, by, raw)) || (commit !== undefined && history.commits.has(commit));
+    const isOver = this.#chain.has(nameOf(version, by, raw)) || this.#idsOf(raw).some((id) => history.commits.has(id));
     if (answer === 'created' && by === deleter && isYoung && !isOver) return true;
     // Once the chain has gone past it, only what it retains of ours is needed.
     const there = history.tip?.raw ?? null;
     if (there === null || (history.tip?.version ?? 0) < version) return true;
     const list = currentOf(raw)?.['manifest-list'];
     return (there.snapshots ?? []).some((snapshot) => snapshot['manifest-list'] === list);
+  }
+
+  /** What the commit of an attempt is known by: of one that made no snapshot, the newest among the changes. */
+  #idsOf(raw: RawMetadata): string[] {
+    const snapshot = currentOf(raw);
+    const made = snapshot?.summary['sluice.commit-id'];
+    const isOlder = snapshot === null || this.#world.history.snapshotAt.has(snapshot['snapshot-id']);
+    return [...(made === undefined ? [] : [made]), ...(isOlder ? changesOf(raw).slice(0, 1) : [])];
   }
 
   #needs({ raw }: Attempt, key: string): boolean {
