@@ -18,6 +18,7 @@ import {
 import { EXIT, type ExitCode, Failure, usage } from './cli/failure.ts';
 import { COMMANDS, helpOn } from './cli/help.ts';
 import { BATCH_BYTES, BATCH_ROWS, type LoadOptions, load, loadedText } from './cli/load.ts';
+import { files, type LookOptions, latest, ROW_FORMATS, type RowFormat, rows } from './cli/look.ts';
 import { tableName } from './cli/table-name.ts';
 import { Progress, type Terminal } from './demo/progress.ts';
 import { isMain } from './is-main.ts';
@@ -48,13 +49,24 @@ const OPTIONS = {
   'batch-bytes': { type: 'string' },
   parallel: { type: 'string' },
   'no-flush': { type: 'boolean' },
+  to: { type: 'string' },
+  where: { type: 'string', multiple: true },
+  null: { type: 'string', multiple: true },
+  columns: { type: 'string' },
+  newest: { type: 'boolean' },
+  ref: { type: 'string' },
+  snapshot: { type: 'string' },
+  buffered: { type: 'boolean' },
+  out: { type: 'string' },
   limit: { type: 'string' },
+  offset: { type: 'string' },
   interval: { type: 'string' },
   count: { type: 'string' },
 } as const;
 
 const FILE = ['format', 'delimiter', 'precision'];
 const LOAD = [...FILE, 'id', 'on-error', 'batch-rows', 'batch-bytes', 'parallel', 'no-flush'];
+const LOOK = ['where', 'null', 'format', 'out'];
 /** Options of each command besides those of all: one that does nothing is a mistake. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   create: [
@@ -72,6 +84,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   load: LOAD,
   infer: [...FILE, 'measurement'],
   describe: [],
+  rows: [...LOOK, 'from', 'to', 'columns', 'limit', 'newest', 'ref', 'snapshot'],
+  latest: [...LOOK, 'buffered'],
+  files: ['limit', 'offset'],
   snapshots: ['limit'],
   flush: [],
   maintain: ['dry-run'],
@@ -136,7 +151,10 @@ async function run(args: readonly string[], ports: CliPorts): Promise<void> {
     fetch: ports.fetch,
     sleep: ports.sleep,
   });
-  const tell = ({ json, text }: Result) => ports.out(values.json === true ? JSON.stringify(json) : text);
+  const tell = ({ json, text }: Result) => {
+    if (values.json === true) ports.out(JSON.stringify(json));
+    else if (text !== '') ports.out(text);
+  };
   switch (command) {
     case 'create':
       only(rest, 1);
@@ -157,6 +175,25 @@ async function run(args: readonly string[], ports: CliPorts): Promise<void> {
     case 'describe':
       only(rest, 1);
       return tell(await describe(ask, rest[0] === undefined ? null : tableName(rest[0])));
+    case 'rows': {
+      only(rest, 1);
+      const look = lookOptions(values, rest[0]);
+      const { from = null, to = null, columns = null, ref = null, snapshot = null } = values;
+      const limit = numberOf('limit', values.limit, look.format === 'table' ? TABLE_ROWS : null, 100_000);
+      const options = { ...look, from, to, columns, ref, snapshot, limit, newestFirst: values.newest === true };
+      return tell(await rows(ask, options, progress));
+    }
+    case 'latest': {
+      only(rest, 1);
+      const options = { ...lookOptions(values, rest[0]), buffered: values.buffered === true };
+      return tell(await latest(ask, options, progress));
+    }
+    case 'files': {
+      only(rest, 1);
+      const limit = numberOf('limit', values.limit, 20, 1000);
+      const offset = values.offset === '0' ? 0 : numberOf('offset', values.offset, 0, 1_000_000);
+      return tell(await files(ask, tableName(rest[0]), limit, offset));
+    }
     case 'snapshots':
       only(rest, 1);
       return tell(await snapshots(ask, tableName(rest[0]), numberOf('limit', values.limit, 20, 1000)));
@@ -234,7 +271,25 @@ function loadOptions(values: Values, table: string | undefined, file: string | u
   };
 }
 
-function numberOf(name: string, text: string | undefined, otherwise: number, most: number): number {
+/** Rows of a table on a terminal, unless it is asked for others. */
+const TABLE_ROWS = 20;
+
+function lookOptions(values: Values, table: string | undefined): LookOptions {
+  const format = values.format ?? (values.json === true ? 'json' : 'table');
+  if (!ROW_FORMATS.includes(format as RowFormat))
+    throw usage(`--format is one of ${ROW_FORMATS.join(', ')}: ${format}`);
+  const isOther = values.json === true && format !== 'json' && values.out === undefined;
+  if (isOther) throw usage(`--json prints one JSON value, and --format ${format} another answer`);
+  const { where = [], null: nulls = [], out = null } = values;
+  return { table: tableName(table), where, nulls, format: format as RowFormat, out };
+}
+
+function numberOf<T extends number | null>(
+  name: string,
+  text: string | undefined,
+  otherwise: T,
+  most: number,
+): number | T {
   if (text === undefined) return otherwise;
   const number = Number(text);
   if (/^[1-9][0-9]*$/.test(text) && number <= most) return number;

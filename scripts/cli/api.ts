@@ -15,7 +15,10 @@ export interface Asked {
 
 export interface Answer {
   status: number;
-  /** The body as JSON; null when there is none. */
+  headers: Headers;
+  bytes: Uint8Array;
+  text(): string;
+  /** The body as JSON; null when it is none. */
   json: Record<string, unknown> | null;
 }
 
@@ -65,18 +68,21 @@ export function api({ url, token, waiting, fetch: send = fetch, sleep = wait }: 
     for (let tries = 1; ; tries++) {
       const response = await once(method, path, asked);
       const fault = response instanceof Error ? response : null;
-      const text = response instanceof Error ? '' : await response.text().catch(() => null);
+      const bytes = response instanceof Error ? null : await bytesOf(response);
       let failure: Failure;
       let retryAfter: string | null = null;
-      if (response instanceof Error || text === null) {
+      if (response instanceof Error || bytes === null) {
         const reason = (fault?.cause as Error | undefined)?.message ?? fault?.message ?? 'the answer broke off';
         failure = new Failure(EXIT.unavailable, `no answer from ${base}: ${reason}`, null, fault ?? undefined);
         if (!asked.again) throw failure;
       } else {
         isReached = true;
-        const json = jsonOf(text);
-        if (response.ok) return { status: response.status, json };
-        failure = failureOf(response.status, json, text);
+        const { status, headers } = response;
+        const text = () => new TextDecoder().decode(bytes);
+        const isJson = /\bjson\b/.test(headers.get('content-type') ?? '') || !response.ok;
+        const json = isJson ? jsonOf(text()) : null;
+        if (response.ok) return { status, headers, bytes, text, json };
+        failure = failureOf(status, json, text());
         if (!isLater(response.status, json, asked.again)) throw failure;
         retryAfter = response.headers.get('retry-after');
       }
@@ -85,6 +91,14 @@ export function api({ url, token, waiting, fetch: send = fetch, sleep = wait }: 
       await sleep(waitMs(retryAfter, tries));
     }
   };
+}
+
+/** Null when the answer broke off. */
+async function bytesOf(response: Response): Promise<Uint8Array | null> {
+  return response.arrayBuffer().then(
+    (buffer) => new Uint8Array(buffer),
+    () => null,
+  );
 }
 
 function isLater(status: number, json: Answer['json'], again: boolean): boolean {

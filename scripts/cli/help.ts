@@ -26,6 +26,12 @@ const LOAD = `${FILE}
   --parallel N    batches on their way at once, 1; more are faster, and of equal keys any may be the newest
   --no-flush      do not wait until all is committed`;
 
+const LOOK = `
+  --where C=V     rows whose column has the value; several values of a column: any of them; several columns: all of them
+  --null C        rows without a value in the column, or with one of those of --where
+  --format NAME   table (default), json, ndjson or arrow, which needs --out
+  --out FILE      write the answer to a file`;
+
 const HELP: Readonly<Record<string, string>> = {
   create: `create NAMESPACE/TABLE (--definition FILE | --from FILE)
 
@@ -52,6 +58,31 @@ ${FILE}
   describe: `describe [NAMESPACE/TABLE]
 
 Tells columns, properties, snapshot and buffer of a table; without one the tables that the token may see.`,
+  rows: `rows NAMESPACE/TABLE
+
+Tells rows in the order of their time. Those that wait in the buffer are not among them. With dedup rows are chosen by columns
+of the series key alone.
+
+  --from T        first time: ISO 8601, UTC without a zone; a date is its midnight
+  --to T          time that is not in the range any more
+  --columns A,B   these columns, in this order
+  --limit N       rows, 20 in a table, else 1000; at most 100000
+  --newest        the newest first
+  --ref NAME      a branch or tag, not main
+  --snapshot ID   an older state
+${LOOK}`,
+  latest: `latest NAMESPACE/TABLE
+
+Tells the newest row of each series.
+
+  --buffered      count rows that wait in the buffer too
+${LOOK}`,
+  files: `files NAMESPACE/TABLE
+
+Counts data files, their rows and bytes by partition.
+
+  --limit N       partitions, 20
+  --offset N      skip so many partitions`,
   snapshots: `snapshots NAMESPACE/TABLE
 
 Lists retained snapshots, newest first.

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
+import { tableFromIPC } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cli } from '../../scripts/cli.ts';
 import { duckdbRows } from '../oracle/duckdb.ts';
@@ -95,6 +96,21 @@ test('cli: a file makes its table and is in it once, whatever broke on the way',
   const again = await run('load', 'cli/readings', file, ...load);
   expect(again.json()).toMatchObject({ rows: ROWS, duplicates: 8 });
   expect((await run('describe', 'cli/readings')).out).toContain('5,000 rows');
+
+  const looked = await run('rows', 'cli/readings', '--where', 'device=d1', '--newest', '--limit', '2');
+  expect(looked.out.split('\n').slice(0, 3)).toEqual([
+    expect.stringMatching(/^time +device +value +note +_ingest_ts$/),
+    expect.stringMatching(/^2026-01-01T00:20:49\.000000Z +d1 +624\.625 +note "4997"\\nsecond line /),
+    expect.stringMatching(/^2026-01-01T00:20:48\.000000Z +d1 +624\.125 /),
+  ]);
+  expect(looked.out).toContain('there are more rows');
+  const arrow = join(folder, 'rows.arrow');
+  const time = ['--from', '2026-01-01T00:10:00Z', '--to', '2026-01-01T00:11:00Z'];
+  const saved = await run('rows', 'cli/readings', ...time, '--columns', 'note', '--format', 'arrow', '--out', arrow);
+  expect(saved.exit, saved.err).toBe(0);
+  expect(tableFromIPC(readFileSync(arrow)).numRows).toBe(240);
+  expect((await run('latest', 'cli/readings', '--json')).json().rows).toHaveLength(4);
+  expect((await run('files', 'cli/readings')).out).toContain('5,000 rows');
 });
 
 test('cli: looks and upkeep', async () => {

@@ -147,7 +147,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description:
       'Every other parameter is a column and a value that it has; given more than once, any of them. For looking at what is in the table: rows that wait in the buffer are not in it.',
     parameters: [
-      query('from', 'time from which rows are asked for, ISO 8601'),
+      query('from', 'time from which rows are asked for, ISO 8601; a date is its midnight in UTC'),
       query('to', 'time up to which, itself not among them'),
       query('columns', 'names of the columns to answer, separated by commas; all when left out'),
       query('limit', 'rows at most', { ...whole, maximum: ROWS_LIMIT.max, default: ROWS_LIMIT.default }),
