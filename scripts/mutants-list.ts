@@ -243,6 +243,44 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'index made again of an older snapshot',
+    why: 'rows that came while the newest of each series were looked for are missing in the index, which is believed',
+    changes: [
+      {
+        file: 'src/core/commit/decide-index.ts',
+        from: `  if (currentSnapshot(metadata)?.['snapshot-id'] !== covers) {`,
+        to: `  if (currentSnapshot(metadata)?.['snapshot-id'] !== covers && nowMs < 0) {`,
+      },
+      {
+        file: 'src/core/commit/decide-index.ts',
+        from: `hasIndex(metadata, operation) || currentSnapshot(metadata)?.['snapshot-id'] !== operation.covers`,
+        to: `hasIndex(metadata, operation)`,
+      },
+    ],
+  },
+  {
+    name: 'index carried over a delete',
+    why: 'the index answers with rows that were deleted',
+    changes: [
+      {
+        file: 'src/core/commit/last-value.ts',
+        from: `  return { lastValueIndex: null, noIndex: timeColumn === null ? null : 'rows-removed' };`,
+        to: `  return timeColumn === null ? { lastValueIndex: null } : SAME_INDEX;`,
+      },
+    ],
+  },
+  {
+    name: 'index of a retained snapshot erased',
+    why: 'what is reachable is told without indexes, so one that is carried on goes with the snapshot that made it',
+    changes: [
+      {
+        file: 'src/engine/reach.ts',
+        from: `    strike(namedByMetadata(metadata, metadata.snapshots));`,
+        to: `    strike([...namedByMetadata(metadata, metadata.snapshots)].filter((location) => !location.includes('/lvi-')));`,
+      },
+    ],
+  },
+  {
     name: 'a file overwritten under its key',
     why: 'names come from the intent and not from the content, and creation has no condition',
     changes: [

@@ -13,6 +13,7 @@ import type { AdminCommits } from './commit-to-end.ts';
 import { newIdentity } from './identity.ts';
 import type { LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
+import { readNamedIndex } from './named-index.ts';
 import { NewestRows, type NoScan } from './newest-rows.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 
@@ -34,8 +35,8 @@ export interface IndexReport {
 }
 
 /**
- * Makes the last-value index of a table that has lost it (another writer committed without it, rows were deleted), by looking
- * through all live files, and names it by a snapshot of the same files. Appends go on meanwhile: what they add is looked at
+ * Makes the last-value index of a table that has lost it (another writer committed without it, rows were deleted, its file is
+ * gone or damaged), by looking through all live files, and names it by a snapshot of the same files. Appends go on meanwhile: what they add is looked at
  * when they have got in between, until nothing has. Anything else that got in between begins it anew.
  */
 export class IndexRebuild {
@@ -61,7 +62,10 @@ export class IndexRebuild {
       const base = liveTable(await this.#table.load(), this.#table.place);
       const { metadata } = base;
       const told = { base, changed: false, reason: null, series: 0, files: scan?.rows.filesRead ?? 0 };
-      if (!needsIndex(metadata)) return { ...told, state: 'kept' };
+      const lost = indexOf(metadata);
+      if (!isToHaveIndex(metadata) || (lost !== null && (await this.#isReadable(base)))) {
+        return { ...told, state: 'kept' };
+      }
       if (dryRun) return { ...told, state: 'needed' };
       const snapshotId = metadata['current-snapshot-id'] as bigint;
       const schemaId = metadata['current-schema-id'];
@@ -69,10 +73,15 @@ export class IndexRebuild {
         scan = { rows: this.#newestRows(metadata), snapshotId, schemaId };
       }
       const { rows } = scan;
-      const reason = await rows.add(await this.#live.of(base));
+      const reason = await this.#look(base, rows);
+      if (reason === 'overtaken') {
+        // Of a file that was read in part nobody knows whether its rows are still there.
+        scan = null;
+        continue;
+      }
       if (reason !== null) return { ...told, files: rows.filesRead, state: 'impossible', reason };
       scan.snapshotId = snapshotId;
-      const done = await this.#commit(base, rows);
+      const done = await this.#commit(base, rows, lost);
       if (done === null) continue;
       const report = { ...told, base: done.base, files: rows.filesRead };
       if (done.outcome === 'nothing') return { ...report, state: 'kept' };
@@ -94,27 +103,45 @@ export class IndexRebuild {
     });
   }
 
+  /** `overtaken`: what is missing has been taken away since by somebody else. */
+  async #look(base: IcebergBase, rows: NewestRows): Promise<NoScan | 'overtaken' | null> {
+    try {
+      return await rows.add(await this.#live.of(base));
+    } catch (error) {
+      // Damage only when the newest version still needs what is missing.
+      if (!(error instanceof SluiceError && error.kind === 'corrupt')) throw error;
+      const newest = liveTable(await this.#table.load(), this.#table.place);
+      if (newest.metadata['current-snapshot-id'] === base.metadata['current-snapshot-id']) throw error;
+      this.#ports.marks.hit('index-overtaken');
+      return 'overtaken';
+    }
+  }
+
+  async #isReadable({ metadata }: IcebergBase): Promise<boolean> {
+    return (await readNamedIndex(this.#ports, this.#table.place, metadata)) !== null;
+  }
+
   /** Null when other commits got in between. */
-  async #commit({ metadata }: IcebergBase, { rows: newest }: NewestRows) {
+  async #commit({ metadata }: IcebergBase, { rows: newest }: NewestRows, lost: string | null) {
     const covers = metadata['current-snapshot-id'] as bigint;
     let identity: CommitIdentity | null = null;
     try {
       return await this.#commits.commit((base): IndexOperation => {
         identity ??= newIdentity(this.#ports, base.metadata);
-        return { kind: 'index', commitId: identity.commitId, uploads: [], identity, covers, newest };
+        return { kind: 'index', commitId: identity.commitId, uploads: [], identity, covers, lost, newest };
       });
     } catch (error) {
-      if (error instanceof SluiceError && error.type === 'index-behind') return null;
-      throw error;
+      if (!(error instanceof SluiceError && error.type === 'index-behind')) throw error;
+      this.#ports.marks.hit('index-overtaken');
+      return null;
     }
   }
 }
 
-/** True for a table that is to have an index and names none. */
-export function needsIndex(metadata: TableMetadata): boolean {
+function isToHaveIndex(metadata: TableMetadata): boolean {
   const settings = tableSettings(metadata.properties);
   const snapshot = currentSnapshot(metadata);
-  if (snapshot === null || settings.lastValueSeriesMax === 0 || indexOf(metadata) !== null) return false;
+  if (snapshot === null || settings.lastValueSeriesMax === 0) return false;
   return totalsOf(snapshot.summary)?.records !== 0n && seriesOf(currentSchema(metadata), settings) !== null;
 }
 

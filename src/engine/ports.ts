@@ -38,6 +38,7 @@ export type Mark =
   | 'table-replaced'
   | 'inputs-gone'
   | 'commits-beside-slice'
+  | 'index-overtaken'
   | 'stalled-past-expiry'
   | `rebased-over-${RebasedOver}`
   | 'batch-left-out'

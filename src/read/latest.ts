@@ -1,5 +1,5 @@
-import { invalid, rejected, SluiceError, unavailable } from '../core/base/errors.ts';
-import { INDEX_FILE_BYTES_MAX, INDEX_ROWS_MAX, LATEST_SCAN_BYTES_MAX } from '../core/base/index-limits.ts';
+import { invalid, rejected, unavailable } from '../core/base/errors.ts';
+import { INDEX_ROWS_MAX, LATEST_SCAN_BYTES_MAX } from '../core/base/index-limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { decodeFrameBody } from '../core/columns/frame.ts';
@@ -7,23 +7,22 @@ import { gather } from '../core/columns/gather.ts';
 import { matchingRows } from '../core/columns/row-filter.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
-import { indexOf, seriesOf } from '../core/commit/last-value.ts';
+import { seriesOf } from '../core/commit/last-value.ts';
 import type { Operation } from '../core/commit/operation.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
 import { highestFieldId } from '../core/iceberg/schema.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS, totalsOf } from '../core/iceberg/summary.ts';
-import type { Schema, TableMetadata } from '../core/iceberg/types.ts';
+import type { Schema } from '../core/iceberg/types.ts';
 import { foldNewest, type Series } from '../core/lastvalue/fold.ts';
-import { readIndex } from '../core/lastvalue/index-file.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { Faults } from '../engine/faults.ts';
-import { keyAt, LiveFiles } from '../engine/live-files.ts';
+import { LiveFiles } from '../engine/live-files.ts';
 import { liveTable } from '../engine/live-table.ts';
 import { Loader } from '../engine/loader.ts';
+import { readNamedIndex } from '../engine/named-index.ts';
 import { NewestRows } from '../engine/newest-rows.ts';
 import type { TablePlace } from '../engine/open-table.ts';
-import { persevere } from '../engine/uploader.ts';
 import { StoreError } from '../store/store.ts';
 import type { ReadPorts } from './ports.ts';
 import { bindFilters, malformedQuery, type QueryFilters, splitQuery } from './query.ts';
@@ -131,30 +130,10 @@ async function committed(
   if (snapshot === null || totalsOf(snapshot.summary)?.records === 0n) {
     return { newest: concat([], schema), source: 'index' };
   }
-  const newest = await indexed(ports, place, metadata, schema);
+  const newest = await readNamedIndex({ ...ports, ...ports.codecs }, place, metadata);
   return newest === null
     ? { newest: await scanned(ports, place, base, { schema, series }), source: 'scan' }
     : { newest, source: 'index' };
-}
-
-/** Null when there is no index, or none that can be read. */
-async function indexed(
-  ports: ReadPorts,
-  place: TablePlace,
-  metadata: TableMetadata,
-  schema: Schema,
-): Promise<Columns | null> {
-  const location = indexOf(metadata);
-  if (location === null || !location.startsWith(`${place.location}/`)) return null;
-  const key = keyAt(place, location);
-  const bytes = await persevere(ports, () => ports.store.getRange(key, 0, INDEX_FILE_BYTES_MAX + 1));
-  if (bytes === null || bytes.length > INDEX_FILE_BYTES_MAX) return null;
-  try {
-    return readIndex(bytes, schema, ports.codecs.decompress);
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
 }
 
 async function scanned(

@@ -61,7 +61,7 @@ export async function indexOf(world: World, service: Service, rows: readonly Ser
   if (series === null) throw new Error('table has no series');
   const newest = foldNewest([columns], schema, series);
   const covers = metadata['current-snapshot-id'] as bigint;
-  return { kind: 'index', commitId: identity.commitId, uploads: [], identity, covers, newest };
+  return { kind: 'index', commitId: identity.commitId, uploads: [], identity, covers, lost: null, newest };
 }
 
 /** Puts one file in the place of all files of a day; `rows` are what they hold. */

@@ -264,6 +264,7 @@ describe('last-value index: made again', () => {
     held.release();
     expect(await made).toMatchObject({ state: 'made', series: 3, files: 3 });
     expect(dataReads() - readBefore).toBe(1);
+    expect(scenario.service.count('index-overtaken')).toBe(1);
     expect(await indexed()).toEqual([`a ${24 * 60} ${24 * 60}`, 'c 3 3', 'd 9 9']);
     await expectValid(scenario.world);
   });
@@ -280,6 +281,39 @@ describe('last-value index: made again', () => {
     expect(await made).toMatchObject({ state: 'made', series: 2, files: 1 });
     expect(await indexed()).toEqual(['a 3 3', 'c 3 3']);
     await expectValid(scenario.world);
+  });
+
+  for (const [what, harm] of [
+    ['is gone', (key: string) => scenario.world.memory.delete([key])],
+    ['is cut short', async (key: string) => void scenario.world.memory.plant(key, new Uint8Array(40).fill(7))],
+  ] as const) {
+    test(`an index whose file ${what} is made again, whoever has its rows in memory`, async () => {
+      await append([at('a', 1), at('b', 2)]);
+      await append([at('a', 3)]);
+      const lost = indexOf() as string;
+      await harm(PLACE.prefix + lost.slice(PLACE.location.length));
+      expect(await rebuild(true)).toMatchObject({ state: 'needed' });
+      expect(await rebuild()).toMatchObject({ state: 'made', series: 2, files: 2 });
+      expect(indexOf()).not.toBe(lost);
+      expect(await indexed()).toEqual(['a 3 3', 'b 2 2']);
+      expect(await rebuild()).toMatchObject({ state: 'kept' });
+    });
+  }
+
+  test('an index that another has mended meanwhile is left as it is', async () => {
+    await append([at('a', 1)]);
+    const lost = indexOf() as string;
+    await scenario.world.memory.delete([PLACE.prefix + lost.slice(PLACE.location.length)]);
+    const other = new Service(scenario.world, new SimLedger('00000000000000bb'));
+    await scenario.world.clock.until(other.writer.check());
+    const held = scenario.service.store.faults.next('putIfAbsent', /v3\.metadata\.json$/, 'slow');
+    const made = rebuild();
+    await scenario.world.clock.until(held.reached);
+    expect(await scenario.world.clock.until(other.rebuild.run(false))).toMatchObject({ state: 'made' });
+    const mended = indexOf(summary(other.table.base));
+    held.release();
+    expect(await made).toMatchObject({ state: 'kept', changed: false });
+    expect(indexOf()).toBe(mended);
   });
 
   test('what stands in the way is told: too many series, a table without rows has nothing to make', async () => {

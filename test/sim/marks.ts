@@ -24,6 +24,11 @@ export const MARKS: readonly SimMark[] = [
   'retained-by-schedule',
   'erased',
   'orphans-swept',
+  'index-lost',
+  'index-harmed',
+  'index-rebuilt',
+  'index-mended',
+  'index-overtaken',
   'branch-appended',
   'branch-refused',
 ];

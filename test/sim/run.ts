@@ -2,11 +2,12 @@ import { storeBucket } from '../oracle/bucket.ts';
 import { validateTable } from '../oracle/validator.ts';
 import { AppProducerActor } from './actors/app-producer.ts';
 import { BranchProducerActor } from './actors/branch-producer.ts';
-import { ChaosActor } from './actors/chaos.ts';
+import { ChaosActor, harmIndex } from './actors/chaos.ts';
 import { EngineActor } from './actors/engine.ts';
 import { MaintainerActor } from './actors/maintainer.ts';
 import { OperatorActor } from './actors/operator.ts';
 import { ProducerActor } from './actors/producer.ts';
+import { checkIndexed } from './checkers/i8-index.ts';
 import { checkSwept } from './checkers/i12-orphans.ts';
 import { PLACE } from './service.ts';
 import { type Incarnation, SimObject, SWEEP_GRACE_MS } from './sim-object.ts';
@@ -66,6 +67,7 @@ export async function runSeed(seed: number, options: RunOptions = {}): Promise<R
       if (!(await world.step())) break;
     }
     await comeToRest(world);
+    if (swarm.maintain.indexMs > 0) await mendIndex(world);
     if (world.violations.length === 0) await world.finish();
     if (swarm.sweep) await sweepUp(world);
     if (options.validate ?? seed % VALIDATED_ONE_IN === 0) await validate(world);
@@ -102,6 +104,21 @@ async function comeToRest(world: SimWorld): Promise<void> {
     if (isAtRest(world)) return;
     if (!(await world.step())) return;
   }
+}
+
+/** All is at rest: whatever has become of the last-value index, maintenance by request leaves the table with one. */
+async function mendIndex(world: SimWorld): Promise<void> {
+  const [object] = world.objects;
+  if (world.violations.length > 0 || !isAtRest(world)) return;
+  if (world.swarm.damageMs > 0) harmIndex(world, world.rng('mend'));
+  const { state } = await during(
+    world,
+    object.call(({ rebuild }) => rebuild.run(false)),
+  );
+  if (state === 'made') world.hit('index-rebuilt');
+  // The pointer follows what was committed.
+  await comeToRest(world);
+  if (world.violations.length === 0 && world.history.isServed) checkIndexed(world);
 }
 
 /** Sweeps until nothing is too young for one: upkeep that falls due after the first has its files swept by the next. */
@@ -185,6 +202,7 @@ async function validate(world: SimWorld): Promise<void> {
     // as added or existing by a later list.
     ignore: [
       ...(world.history.gone.size > 0 ? ['H6'] : []),
+      ...(world.harmed.size > 0 ? ['I3 last-value index'] : []),
       ...(world.model.rollbacks.size > 0 || world.swarm.branchMs > 0 ? ['Q9', 'Q3 snapshot_id'] : []),
     ],
   });

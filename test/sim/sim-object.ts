@@ -7,6 +7,7 @@ import { AdminCommits } from '../../src/engine/commit-to-end.ts';
 import { Compactor } from '../../src/engine/compactor.ts';
 import { Eraser } from '../../src/engine/eraser.ts';
 import { Expirer } from '../../src/engine/expirer.ts';
+import { IndexRebuild } from '../../src/engine/index-rebuild.ts';
 import { OpenTable } from '../../src/engine/open-table.ts';
 import { OrphanSweep } from '../../src/engine/orphan-sweep.ts';
 import type { Clock, Ledger, Mark } from '../../src/engine/ports.ts';
@@ -49,6 +50,7 @@ export class Incarnation implements Owner {
   readonly files: TableFiles;
   readonly expirer: Expirer;
   readonly sweep: OrphanSweep;
+  readonly rebuild: IndexRebuild;
   readonly events: LogEvent[] = [];
   /** Rejects when callers lose it. */
   readonly gone: Promise<never>;
@@ -120,6 +122,7 @@ export class Incarnation implements Owner {
     this.expirer = new Expirer(ports, this.table, this.changes, eraser);
     this.sweep = new OrphanSweep(ports, this.table, SWEEP_GRACE_MS);
     const compactor = new Compactor(ports, this.table);
+    this.rebuild = new IndexRebuild(ports, this.table, commits, compactor.live);
     const commitsInRun = new AdminCommits(ports, this.table, this.writer, true);
     if (world.swarm.retention) {
       const clock = ports.clock;
@@ -296,7 +299,14 @@ class ObjectStore extends SimStore {
 }
 
 /** Operations whose commit is known by the snapshot it made. */
-const SNAPSHOTS: ReadonlySet<string> = new Set(['append', 'delete', 'replace', 'overwrite', 'rewrite-manifests']);
+const SNAPSHOTS: ReadonlySet<string> = new Set([
+  'append',
+  'delete',
+  'replace',
+  'overwrite',
+  'rewrite-manifests',
+  'index',
+]);
 
 /** Another build compresses otherwise: the same rows, other bytes, other names. */
 const otherCompress = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes);

@@ -36,6 +36,8 @@ export interface Swarm {
   replay: number;
   answerLost: number;
   dropMs: number;
+  /** Between losses of the index's file. */
+  damageMs: number;
   /** Between batches for the branch. */
   branchMs: number;
   /** The pace of expiries that nobody asks for; null: there are none. */
@@ -57,6 +59,7 @@ export interface Swarm {
     expireMs: number;
     sweepMs: number;
     changeMs: number;
+    indexMs: number;
     rollbackMs: number;
   };
   engine: { appendMs: number; compactMs: number; expireMs: number; dropMs: number; rollbackMs: number; keep: number };
@@ -87,6 +90,7 @@ export function calm(): Swarm {
     replay: 0,
     answerLost: 0,
     dropMs: 0,
+    damageMs: 0,
     branchMs: 0,
     expirySchedule: null,
     compactBySelf: false,
@@ -101,6 +105,7 @@ export function calm(): Swarm {
       expireMs: 0,
       sweepMs: 0,
       changeMs: 0,
+      indexMs: 0,
       rollbackMs: 0,
     },
     engine: { appendMs: 0, compactMs: 0, expireMs: 0, dropMs: 0, rollbackMs: 0, keep: 3 },
@@ -157,6 +162,7 @@ export function swarmOf(seed: number): Swarm {
     expireMs: care(0.5, 2_000, 20_000),
     sweepMs: 0,
     changeMs: care(0.5, 2_000, 20_000),
+    indexMs: 0,
     rollbackMs: care(0.7, 5_000, 50_000),
   };
   const foreign = rng.chance(0.6);
@@ -188,5 +194,7 @@ export function swarmOf(seed: number): Swarm {
   if (beside.chance(0.5)) swarm.eraseMs = beside.between(20_000, 90_000);
   if (beside.chance(0.4)) swarm.sweep = true;
   if (swarm.sweep) swarm.maintain.sweepMs = beside.between(5_000, 40_000);
+  if (beside.chance(0.5)) swarm.maintain.indexMs = beside.between(500, 15_000);
+  if (beside.chance(0.25)) swarm.damageMs = beside.between(3_000, 30_000);
   return swarm;
 }

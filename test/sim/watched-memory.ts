@@ -46,6 +46,11 @@ export class WatchedMemory extends MemoryStore {
     return made;
   }
 
+  /** An object whose bytes are not what they were, and no client has done it. */
+  harm(key: string, bytes: Uint8Array): void {
+    super.plant(key, bytes);
+  }
+
   /** The bucket as one client reaches it: what it changes is put down to it. */
   as(by: string): Store {
     const acted = <T>(act: () => T): T => {

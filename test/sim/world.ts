@@ -48,6 +48,10 @@ export type SimMark =
   | 'retained-by-schedule'
   | 'erased'
   | 'orphans-swept'
+  | 'index-lost'
+  | 'index-harmed'
+  | 'index-rebuilt'
+  | 'index-mended'
   | 'branch-appended'
   | 'branch-refused';
 
@@ -73,6 +77,8 @@ export class SimWorld {
   readonly retired = new Set<string>();
   /** Apps whose progress a foreign writer has cut off from the table, and how often. */
   readonly forgotten = new Map<string, number>();
+  /** Files of last-value indexes that were lost or damaged: nothing is known of what is in them. */
+  readonly harmed = new Set<string>();
   /** Faults and long waits are over. */
   isCalm = false;
   /** The foreign writer is deleting the whole folder. */

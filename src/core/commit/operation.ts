@@ -100,12 +100,14 @@ export interface RewriteManifestsOperation extends Change {
   identity: CommitIdentity;
 }
 
-/** Names a last-value index on a table that has none, beside the same files. */
+/** Names a last-value index on a table that has none, or one that cannot be read, beside the same files. */
 export interface IndexOperation extends Change {
   kind: 'index';
   identity: CommitIdentity;
   /** Snapshot whose rows were looked through. */
   covers: bigint;
+  /** Location of the index that the table names and that cannot be read; null when it names none. */
+  lost: string | null;
   /** The newest row of each of its series. */
   newest: Columns;
 }

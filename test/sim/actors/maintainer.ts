@@ -42,6 +42,7 @@ export class MaintainerActor implements Owner {
     this.#every(maintain.expireMs, 'expires', ({ expirer }) => expirer.expire(false));
     this.#every(maintain.sweepMs, 'sweeps', ({ sweep }) => sweep.sweep(false));
     this.#every(maintain.changeMs, 'changes metadata', (incarnation) => this.#change(incarnation));
+    this.#every(maintain.indexMs, 'makes the index', (incarnation) => this.#index(incarnation));
     this.#every(maintain.rollbackMs, 'rolls back', (incarnation) => this.#rollback(incarnation));
   }
 
@@ -160,6 +161,11 @@ export class MaintainerActor implements Owner {
         await changes.schema([{ kind: 'add', parent: null, field }], null);
       }
     }
+  }
+
+  async #index(incarnation: Incarnation): Promise<void> {
+    const { state } = await incarnation.rebuild.run(false);
+    if (state === 'made') this.#world.hit('index-rebuilt', incarnation);
   }
 
   async #rollback(incarnation: Incarnation): Promise<void> {

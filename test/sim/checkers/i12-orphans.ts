@@ -1,10 +1,10 @@
 import { PLACE } from '../service.ts';
 import type { SimWorld } from '../world.ts';
-import { keyOf, Missing, type RawMetadata, type RawSnapshot } from './reader.ts';
+import { INDEX_KEY, keyOf, Missing, type RawMetadata, type RawSnapshot } from './reader.ts';
 
 /**
- * I12: once everything has come to rest and was swept, each data file, manifest and list in the folder is of a snapshot that the newest
- * version or one of its log has. Asked at the very end: before, files may be about to be committed.
+ * I12: once everything has come to rest and was swept, each data file, manifest, list and index in the folder is of a snapshot that the
+ * newest version or one of its log has. Asked at the very end: before, files may be about to be committed.
  */
 export function checkSwept(world: SimWorld): void {
   const { history, memory } = world;
@@ -13,7 +13,7 @@ export function checkSwept(world: SimWorld): void {
   const states = [history.tip.raw, ...logged(world, history.tip.raw)];
   for (const { snapshots = [] } of states) for (const snapshot of snapshots) reach(world, snapshot, reached);
   for (const key of memory.keys()) {
-    const isFile = key.startsWith(`${PLACE.prefix}/data/`) || key.endsWith('.avro');
+    const isFile = key.startsWith(`${PLACE.prefix}/data/`) || key.endsWith('.avro') || key.endsWith('.parquet');
     if (isFile && !reached.has(key)) world.violate('I12', `${key} is of nobody, and was not swept`);
   }
 }
@@ -34,6 +34,8 @@ function reach({ history: { reader } }: SimWorld, snapshot: RawSnapshot, into: S
     return key;
   };
   try {
+    const index = snapshot.summary[INDEX_KEY];
+    if (index !== undefined) add(index);
     for (const row of reader.manifests(add(snapshot['manifest-list']))) {
       const manifest = add(row.path);
       try {

@@ -26,7 +26,7 @@ export class ReferencesChecker implements Checker {
   }
 
   onMutation({ kind, key, by }: Mutation): void {
-    if (kind !== 'deleted' || by === ERASER) return;
+    if (kind !== 'deleted' || by === ERASER || this.#world.harmed.has(key)) return;
     for (const snapshot of this.#world.history.tip?.raw.snapshots ?? []) {
       if (this.#reached.get(snapshot['manifest-list'])?.has(key)) {
         this.#world.violate('I3', `${by} deleted ${key}, which snapshot ${snapshot['snapshot-id']} needs`);

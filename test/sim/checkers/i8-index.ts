@@ -1,48 +1,92 @@
 import type { SimWorld } from '../world.ts';
 import type { Checker } from './checker.ts';
-import { currentOf, keyOf, Missing, type RawMetadata } from './reader.ts';
+import type { Arrival, SeenVersion } from './history.ts';
+import { currentOf, INDEX_KEY, keyOf, Missing, type RawMetadata, type RawSnapshot } from './reader.ts';
 
-/** I8: the last-value index, where a snapshot names one, holds the newest row of each series of the whole table. */
+/** Asked at the very end, when maintenance has been there: a table with rows names an index, and its file is whole. */
+export function checkIndexed(world: SimWorld): void {
+  const snapshot = world.history.current;
+  if (snapshot === null || snapshot.summary['total-records'] === '0') return;
+  const index = snapshot.summary[INDEX_KEY];
+  if (index === undefined) world.violate('I8', 'maintenance has left the table without its index');
+  else if (world.harmed.has(keyOf(index) ?? '')) world.violate('I8', `maintenance has left the harmed index ${index}`);
+}
+
+/** The row of a series that is held against an index. */
+interface Newest {
+  time: bigint;
+  v: number;
+}
+
+/**
+ * I8: the last-value index, where a snapshot names one, holds the newest row of each series of all live files of that snapshot,
+ * whoever made it and on whatever branch. It is there for as long as the snapshot is, unless its file was harmed.
+ */
 export class IndexChecker implements Checker {
   readonly #world: SimWorld;
-  #checked = '';
+  /** Manifest lists of the snapshots that were looked at: a snapshot is told by its list. */
+  readonly #checked = new Set<string>();
 
   constructor(world: SimWorld) {
     this.#world = world;
   }
 
+  /** The chain of indexes breaks where another writer, or a removal of rows, commits on top of a snapshot that names one. */
+  onVersion(arrival: Arrival, { raw }: SeenVersion, before: SeenVersion | null): void {
+    if (arrival !== 'extends' || before === null) return;
+    const [was, is] = [currentOf(before.raw), currentOf(raw)];
+    const [indexBefore, index] = [was?.summary[INDEX_KEY], is?.summary[INDEX_KEY]];
+    if (is === null || indexBefore === undefined) return;
+    if (index === undefined) this.#world.hit('index-lost');
+    // A compaction carries the index of its parent on.
+    const isRebuilt = is.summary['operation'] === 'replace' && index !== indexBefore;
+    const isSameSchema = raw['current-schema-id'] === before.raw['current-schema-id'];
+    if (isRebuilt && isSameSchema && this.#world.harmed.has(keyOf(indexBefore) ?? '')) this.#world.hit('index-mended');
+  }
+
   async atRest(): Promise<void> {
     const raw = this.#world.history.tip?.raw;
-    const snapshot = raw === undefined ? null : currentOf(raw);
-    const index = snapshot?.summary['timelake.last-value-index'];
-    if (raw === undefined || snapshot === null || index === undefined || index === this.#checked) return;
-    this.#checked = index;
-    if (keyOf(index) === null) this.#world.violate('I8', `index lies outside the bucket: ${index}`);
-    try {
-      const [indexed, live] = [await this.#newest(raw, [index]), await this.#newest(raw, this.#files(raw))];
-      for (const [device, time] of live) {
-        if (indexed.get(device) !== time)
-          this.#world.violate('I8', `index ${index} is not at the newest row of ${device}`);
-      }
-      if (indexed.size > live.size) this.#world.violate('I8', `index ${index} knows more series than the table`);
-    } catch (error) {
-      if (!(error instanceof Missing)) throw error;
-      this.#world.violate('I8', `index ${index}: ${error.message}`);
+    if (raw === undefined || this.#world.isErasing) return;
+    for (const snapshot of raw.snapshots ?? []) {
+      const index = snapshot.summary[INDEX_KEY];
+      if (index === undefined || this.#checked.has(snapshot['manifest-list'])) continue;
+      this.#checked.add(snapshot['manifest-list']);
+      await this.#check(raw, snapshot, index);
     }
   }
 
-  #files(raw: RawMetadata): string[] {
-    const snapshot = currentOf(raw);
-    return snapshot === null ? [] : this.#world.history.reader.reached(snapshot).live.map(({ path }) => path);
+  async #check(raw: RawMetadata, snapshot: RawSnapshot, index: string): Promise<void> {
+    const key = keyOf(index);
+    if (key === null) this.#world.violate('I8', `index lies outside the bucket: ${index}`);
+    if (key === null || this.#world.harmed.has(key)) return;
+    const what = `index ${index} of snapshot ${snapshot['snapshot-id']}`;
+    try {
+      const { live } = this.#world.history.reader.reached(snapshot);
+      const indexed = await this.#newest(raw, [index]);
+      for (const [device, { time, v }] of await this.#newest(
+        raw,
+        live.map(({ path }) => path),
+      )) {
+        const known = indexed.get(device);
+        if (known?.time !== time || known.v !== v)
+          this.#world.violate('I8', `${what} is not at the newest row of ${device}`);
+        indexed.delete(device);
+      }
+      for (const device of indexed.keys()) this.#world.violate('I8', `${what} knows ${device}, the table does not`);
+    } catch (error) {
+      if (!(error instanceof Missing)) throw error;
+      // Of anything else I3 says so.
+      if (error.key === key) this.#world.violate('I8', `${what}: ${error.message}`);
+    }
   }
 
-  async #newest(raw: RawMetadata, files: readonly string[]): Promise<Map<string, bigint>> {
+  async #newest(raw: RawMetadata, files: readonly string[]): Promise<Map<string, Newest>> {
     const fields = raw.schemas.find((known) => known['schema-id'] === raw['current-schema-id'])?.fields ?? [];
-    const newest = new Map<string, bigint>();
+    const newest = new Map<string, Newest>();
     for (const file of files) {
-      for (const { device, time } of await this.#world.history.reader.rows(file, fields)) {
+      for (const { device, time, v } of await this.#world.history.reader.rows(file, fields)) {
         const known = newest.get(device);
-        if (known === undefined || time > known) newest.set(device, time);
+        if (known === undefined || time > known.time) newest.set(device, { time, v });
       }
     }
     return newest;

@@ -43,12 +43,15 @@ export interface RawEntry {
 
 /** Everything a snapshot reaches. */
 export interface Reached {
-  /** Object keys: its list, manifests, live files. */
+  /** Object keys: its list, manifests, live files, last-value index. */
   keys: ReadonlySet<string>;
   live: readonly RawEntry[];
 }
 
 export const BUCKET = 's3://sim-lake/';
+
+/** Where a snapshot's summary names its last-value index. */
+export const INDEX_KEY = 'timelake.last-value-index';
 
 /** The key of a location; null when it is not of this bucket. */
 export function keyOf(location: string): string | null {
@@ -120,11 +123,13 @@ export class SmallReader {
     );
   }
 
-  /** @throws Missing, also when only a data file is not there */
+  /** @throws Missing, also when only a data file is not there; an index, which rows never wait for, may be missing (I8) */
   reached(snapshot: RawSnapshot): Reached {
     const list = demanded(snapshot['manifest-list']);
     const keys = new Set([list]);
     this.#demand(list);
+    const index = keyOf(snapshot.summary[INDEX_KEY] ?? '');
+    if (index !== null) keys.add(index);
     const live: RawEntry[] = [];
     for (const row of this.manifests(list)) {
       const manifest = demanded(row.path);
