@@ -50,11 +50,12 @@ export class SqlLedger implements Ledger {
       ledgerId,
     );
     this.#row = this.#sql.exec<StateRow>('SELECT * FROM ledger').one();
+    this.#intent = this.#readIntent();
+    this.#row.last_time_ms = Math.max(this.#row.last_time_ms, this.#intent?.intent.timeMs ?? 0);
     this.#frames = new LedgerFrames(storage.sql);
     this.#apps = new LedgerApps(storage.sql);
     this.#doomed = new LedgerDoomed(storage.sql);
     this.#uploads = new LedgerUploads(storage.sql);
-    this.#intent = this.#readIntent();
   }
 
   state(): LedgerState {
@@ -115,14 +116,14 @@ export class SqlLedger implements Ledger {
   seal(intent: Intent, target: number | null): void {
     assert(this.#intent === null, 'one append intent is open at a time');
     const targets = target === null ? [] : [target];
-    this.#storage.transactionSync(() => {
-      this.#sql.exec(
-        "INSERT INTO intents (kind, body, targets, failures, retry_ms) VALUES ('append', ?, ?, 0, 0)",
-        serializeIntent(intent),
-        JSON.stringify(targets),
-      );
-      this.#sql.exec('UPDATE ledger SET last_time_ms = ?', intent.timeMs);
-    });
+    // In the place of the last one, whose frames have left: closing and opening are no rows of their own.
+    this.#sql.exec(
+      `INSERT INTO intents (kind, body, targets, failures, retry_ms) VALUES ('append', ?, ?, 0, 0)
+       ON CONFLICT (kind) DO UPDATE SET
+         body = excluded.body, targets = excluded.targets, failures = excluded.failures, retry_ms = excluded.retry_ms`,
+      serializeIntent(intent),
+      JSON.stringify(targets),
+    );
     this.#intent = { intent, targets, failures: 0, retryMs: 0 };
     this.#row.last_time_ms = intent.timeMs;
   }
@@ -341,7 +342,7 @@ export class SqlLedger implements Ledger {
     return group;
   }
 
-  /** Drops the frames of a range and writes its receipts, in one transaction; `closing` ends the open intent with it. */
+  /** Drops the frames of a range and writes its receipts, in one transaction; `closing` is the open intent, which ends with them. */
   #leave(
     first: number,
     last: number,
@@ -366,13 +367,12 @@ export class SqlLedger implements Ledger {
       }
       if (from <= last) this.#writeReceipt(from, last, settlement);
       for (const { frame, error } of parked) this.#apps.park(frame, error);
-      if (closing !== null) {
-        this.#sql.exec("DELETE FROM intents WHERE kind = 'append'");
-        if (settlement.outcome === 'committed') this.#apps.left(closing.intent.retire);
-      }
+      if (closing !== null && settlement.outcome === 'committed') this.#apps.left(closing.intent.retire);
       this.#sql.exec(
-        'UPDATE ledger SET floor_sequence = ?, table_uuid = ?, table_version = ?, last_commit = ?, last_error = ?',
+        `UPDATE ledger SET floor_sequence = ?, last_time_ms = ?, table_uuid = ?, table_version = ?, last_commit = ?,
+           last_error = ?`,
         row.floor_sequence,
+        row.last_time_ms,
         row.table_uuid,
         row.table_version,
         row.last_commit,
@@ -418,13 +418,16 @@ export class SqlLedger implements Ledger {
     return range !== null && sequence >= range.first ? { state: 'buffered' } : null;
   }
 
+  /** The intent that was sealed last; null once its frames have left the buffer, which is how it closes. */
   #readIntent(): OpenIntent | null {
     const row = this.#sql
       .exec<IntentRow>("SELECT body, targets, failures, retry_ms FROM intents WHERE kind = 'append'")
       .toArray()[0];
     if (row === undefined) return null;
     const { body, targets, failures, retry_ms } = row;
-    return { intent: parseIntent(body), targets: JSON.parse(targets), failures, retryMs: retry_ms };
+    const intent = parseIntent(body);
+    if (intent.first <= this.#row.floor_sequence) return null;
+    return { intent, targets: JSON.parse(targets), failures, retryMs: retry_ms };
   }
 
   #identities(): Identity[] {

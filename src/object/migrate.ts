@@ -2,10 +2,11 @@ import ledger from '../../migrations/0001_ledger.sql';
 import doomed from '../../migrations/0002_doomed.sql';
 import branches from '../../migrations/0003_branches.sql';
 import upkeep from '../../migrations/0004_upkeep.sql';
+import intents from '../../migrations/0005_intents.sql';
 import { unavailable } from '../core/base/errors.ts';
 
 /** In order; a migration's number is its place here. They only add, so that an older build can be seen to be older. */
-const MIGRATIONS: readonly string[] = [ledger, doomed, branches, upkeep];
+const MIGRATIONS: readonly string[] = [ledger, doomed, branches, upkeep, intents];
 
 /**
  * Brings the object's database to this build's schema, all or nothing.

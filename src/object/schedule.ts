@@ -35,11 +35,16 @@ export class Schedule {
     void this.#storage.setAlarm(atMs);
   }
 
-  /** Sets the alarm although it seems to be set, when the platform has lost it: nothing is stored, or long past. */
+  /**
+   * Sets the alarm for `dueMs` as far as it is not: an incarnation that has just begun does not know what is set, and the
+   * platform may have lost it (nothing is stored, or long past). Where it stands, nothing is written.
+   */
   async repair(dueMs: number | null): Promise<void> {
+    if (dueMs === null) return;
     const stored = await this.#storage.getAlarm();
-    if (dueMs === null || (stored !== null && stored > this.#clock.now() - ALARM_LATE_MS)) return;
-    this.#dueMs = null;
+    const nowMs = this.#clock.now();
+    const stands = stored !== null && stored > nowMs - ALARM_LATE_MS && stored <= Math.max(dueMs, nowMs + 1);
+    this.#dueMs = stands ? dueMs : null;
     this.arm(dueMs);
   }
 

@@ -76,4 +76,25 @@ describe('schedule', () => {
     await schedule.repair(null);
     expect(set).toHaveLength(3);
   });
+
+  test('repair: an incarnation that has just begun writes nothing where the alarm stands, and later ones count from there', async () => {
+    stored = 20_000;
+    await schedule.repair(20_000);
+    schedule.arm(25_000);
+    expect(set).toEqual([]);
+    schedule.arm(15_000);
+    expect(set).toEqual([15_000]);
+  });
+
+  test('repair: what is due before the alarm that is set has it set anew', async () => {
+    stored = 20_000;
+    await schedule.repair(15_000);
+    expect(set).toEqual([15_000]);
+  });
+
+  test('repair: the alarm that is about to be handled is not set a second time', async () => {
+    stored = nowMs;
+    await schedule.repair(0);
+    expect(set).toEqual([]);
+  });
 });

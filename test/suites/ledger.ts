@@ -172,6 +172,7 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       const again = host.open();
       expect(again.state()).toMatchObject({
         intent: null,
+        lastTimeMs: 1000,
         lastSequence: 3,
         buffer: { frames: 1, rows: 3, oldestMs: 200 },
         table: { uuid: 'u-1', version: 2 },

@@ -46,7 +46,7 @@ describe('migrations', () => {
     await runInDurableObject(freshObject(), (_, state) => {
       migrate(state.storage);
       migrate(state.storage);
-      expect(state.storage.sql.exec('SELECT version FROM schema_version').one()).toEqual({ version: 4 });
+      expect(state.storage.sql.exec('SELECT version FROM schema_version').one()).toEqual({ version: 5 });
     });
   });
 

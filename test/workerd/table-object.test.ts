@@ -1,6 +1,7 @@
 import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { SqlLedger } from '../../src/object/ledger.ts';
 import { Schedule } from '../../src/object/schedule.ts';
 import type { TableObject } from '../../src/object/table-object.ts';
 import type { StatusView } from '../../src/object/views.ts';
@@ -91,9 +92,9 @@ class Table {
 
   /** Rows of the object's database: buffered groups and open intents. */
   ledger(): Promise<{ groups: number; failures: number | null }> {
-    return runInDurableObject(this.stub, (_, { storage: { sql } }) => ({
-      groups: sql.exec<{ n: number }>('SELECT count(*) AS n FROM frame_groups').one().n,
-      failures: sql.exec<{ failures: number }>('SELECT failures FROM intents').toArray()[0]?.failures ?? null,
+    return runInDurableObject(this.stub, (_, { storage }) => ({
+      groups: storage.sql.exec<{ n: number }>('SELECT count(*) AS n FROM frame_groups').one().n,
+      failures: new SqlLedger(storage, '').state().intent?.failures ?? null,
     }));
   }
 
