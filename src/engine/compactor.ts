@@ -31,7 +31,7 @@ import { errorRecord, Tries } from './failures.ts';
 import { newIdentity } from './identity.ts';
 import { keyAt, LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
-import { type MergedFiles, mergeFiles, runFilesMax } from './merge-files.ts';
+import { INPUT_PATH, type MergedFiles, mergeFiles, runFilesMax } from './merge-files.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { Chore, ErrorRecord, Ledger } from './ports.ts';
 
@@ -353,7 +353,7 @@ export class Compactor implements Chore {
 
   /**
    * A file that cannot be read or is not what it claims to be is left alone, and the reason told; the rest of the table is
-   * still compacted. Not so when the files have been taken away meanwhile, or the store has failed: then it is tried again.
+   * still compacted, and so are the others of its run where it is known which one it is. Not so when the files have been taken away meanwhile, or the store has failed: then it is tried again.
    */
   async #excuse(error: unknown, run: TierRun): Promise<void> {
     if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
@@ -364,9 +364,11 @@ export class Compactor implements Chore {
       throw conflict('commit-conflict', 'files were taken away while they were merged', {}, error);
     }
     const reason = error.type === 'unsorted-input' ? 'unsorted' : 'unreadable';
-    for (const { path } of run.files) this.#failed.set(path, reason);
+    const { [INPUT_PATH]: named } = error.detail;
+    const paths = typeof named === 'string' ? [named] : run.files.map(({ path }) => path);
+    for (const path of paths) this.#failed.set(path, reason);
     const fault = faultOf(error);
-    if (fault !== null) this.#faulty.set(run.files[0].path, fault);
+    if (fault !== null) this.#faulty.set(paths[0], fault);
     this.#tellFaults(live);
     this.#tries.lastError = errorRecord(error, this.#ports.clock.now());
     this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#tries.lastError });

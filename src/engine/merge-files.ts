@@ -1,3 +1,4 @@
+import { SluiceError } from '../core/base/errors.ts';
 import {
   COMPACT_PIECE_BYTES,
   COMPACT_RUN_FILES_MAX,
@@ -14,6 +15,9 @@ import { tableSettings } from '../core/table/properties.ts';
 import { FileWindows, type WindowPorts } from './file-windows.ts';
 import { OutputFiles, type OutputPlan, type OutputPorts } from './output-files.ts';
 import { runBounded } from './uploader.ts';
+
+/** In the detail of errors that are about one of the inputs: its path. */
+export const INPUT_PATH = 'data_file';
 
 export interface MergedFiles {
   outputs: DataFile[];
@@ -66,7 +70,8 @@ export function windowRows(files: number, rowBytes: number): number {
  * Merges sorted files of one partition, the oldest first, into new ones, and uploads those. What is in memory is bounded:
  * a window of each input, the rows of a step, a row group, a part.
  *
- * @throws corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`, `unsorted-input`; StoreError
+ * @throws corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`, all with `INPUT_PATH`; invalid
+ * `unsorted-input`; StoreError
  */
 export async function mergeFiles(
   ports: WindowPorts & OutputPorts,
@@ -84,7 +89,7 @@ export async function mergeFiles(
   const pieceBytesMax = Math.floor(COMPACT_PIECE_BYTES / inputs.length);
   await runBounded(
     inputs.map(({ key, file }, i) => async () => {
-      files[i] = await FileWindows.open(ports, key, file, schema, pieceBytesMax);
+      files[i] = await ofFile(file, FileWindows.open(ports, key, file, schema, pieceBytesMax));
     }),
   );
   const merger = new Merger(by, inputs.length);
@@ -95,7 +100,7 @@ export async function mergeFiles(
       const rows = windowRows(inputs.length, rowBytes === 0 ? rowBytesGuessed(schema) : rowBytes);
       await runBounded(
         merger.wanting(rows / 2).map((input) => async () => {
-          const { window, isLast } = await files[input].next(rows);
+          const { window, isLast } = await ofFile(inputs[input].file, files[input].next(rows));
           // What rows really take makes later windows larger or smaller.
           if (window.rows > 0) rowBytes = Math.max(rowBytes, byteSizeOf(window) / window.rows);
           merger.feed(input, window, isLast);
@@ -109,5 +114,18 @@ export async function mergeFiles(
   } catch (error) {
     await outputs.abort();
     throw error;
+  }
+}
+
+/** What reading one file comes to; its errors name it. */
+async function ofFile<T>({ filePath }: DataFile, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    const { kind, type, message, detail } = error;
+    const name = filePath.slice(filePath.lastIndexOf('/') + 1);
+    const told = message.endsWith(name) ? message : `${message}: ${filePath}`;
+    throw new SluiceError(kind, type, told, { ...detail, [INPUT_PATH]: filePath }, error);
   }
 }

@@ -78,8 +78,12 @@ describe('a faulted table: told by kind, nothing deleted, ingest goes on where i
     expect(faults(service)).toEqual([['missing-data-file', below(file)]]);
     const since = service.table.faults.list[0].sinceMs;
     scenario.world.clock.advance(60_000);
-    expect((await maintain()).compact?.report?.leftAlone).toMatchObject([{ reason: 'unreadable' }]);
+    const { report } = (await maintain()).compact ?? {};
+    expect(report?.leftAlone).toMatchObject([{ reason: 'unreadable', files: 1 }]);
     expect(service.table.faults.list).toMatchObject([{ kind: 'missing-data-file', sinceMs: since }]);
+    // The others of its day are there, and are merged.
+    const { files } = await scenario.world.clock.until(service.compactor.live.of(liveTable(service.table.base, PLACE)));
+    expect(files.filter(({ entry }) => entry.dataFile.filePath.includes('time_day=2026-01-01'))).toHaveLength(2);
     await expectKept(data);
     await expectIngest(service);
     // The file is deleted from the table: the fault is gone with it.
@@ -87,6 +91,15 @@ describe('a faulted table: told by kind, nothing deleted, ingest goes on where i
     await scenario.world.clock.until(service.files.delete({ kind: 'paths', paths }));
     await maintain();
     expect(faults(service)).toEqual([]);
+  });
+
+  test('a corrupt data file: it alone is left alone', async () => {
+    const [, file] = keys(/\/data\//);
+    const bytes = (await scenario.world.memory.get(file))?.bytes ?? new Uint8Array();
+    scenario.world.memory.plant(file, bytes.fill(0xff, bytes.length - 30));
+    const service = cold();
+    expect((await maintain()).compact?.report?.leftAlone).toMatchObject([{ reason: 'unreadable', files: 1 }]);
+    expect(faults(service)).toEqual([['corrupt-data-file', below(file)]]);
   });
 
   test('a corrupt manifest', async () => {
