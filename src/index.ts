@@ -34,13 +34,19 @@ function objectsOf(env: Env) {
   return (namespace: string, table: string) => env.TABLES.getByName(`${namespace}/${table}`) as unknown as TableCalls;
 }
 
+/** 32 random bits. */
+function draw(): number {
+  return new DataView(systemRandom.bytes(4).buffer).getUint32(0);
+}
+
 export default {
   fetch: app.fetch,
 
   async scheduled(_controller, env) {
     const { lake } = settingsOf(env);
     const tables = new LakeTables(env.LAKE, lake, { clock: systemClock, random: systemRandom });
-    const report = await sweep(tables, (namespace, table) => env.TABLES.getByName(`${namespace}/${table}`).wake());
+    const wake = (namespace: string, table: string) => env.TABLES.getByName(`${namespace}/${table}`).wake();
+    const report = await sweep(tables, wake, draw());
     console.log(JSON.stringify({ event: 'sweep', ...report }));
   },
 
@@ -50,7 +56,7 @@ export default {
       object: objectsOf(env),
       deadLetters: env.DEAD_LETTERS,
       now: systemClock.now,
-      draw: () => new DataView(systemRandom.bytes(4).buffer).getUint32(0),
+      draw,
       log: (event) => console.log(JSON.stringify(event)),
     });
   },

@@ -1,30 +1,35 @@
-import { CONNECTIONS_MAX, SWEEP_TABLES_MAX } from '../core/base/limits.ts';
+import { CONNECTIONS_MAX, SWEEP_LISTED_MAX, SWEEP_TABLES_MAX } from '../core/base/limits.ts';
 import type { LakeTables } from './lake.ts';
 
 export interface SweepReport {
+  /** Tables of the lake, and those of them that were called. */
   tables: number;
-  /** Tables whose object did not answer; the next sweep asks again. */
+  woken: number;
+  /** Tables whose object did not answer; another sweep asks again. */
   failed: { table: string; reason: string }[];
-  /** Where the next sweep begins; null: from the start. */
-  next: string | null;
 }
 
 /**
  * Asks each table's object to look whether something is due: alarms have been lost in failovers and deployments, and an
  * object that nobody calls would sleep on with rows in its buffer. Costs one listing and one call a table; an object
- * without work makes no request.
+ * without work makes no request and writes nothing.
+ *
+ * Where there are more tables than one sweep may call, it calls a part of them, chosen by `draw` (any whole number): by
+ * chance, so that no rhythm of the sweeps leaves one out for ever.
  */
 export async function sweep(
-  tables: LakeTables,
+  tables: Pick<LakeTables, 'names'>,
   wake: (namespace: string, table: string) => Promise<unknown>,
-  after: string | null = null,
+  draw: number,
 ): Promise<SweepReport> {
-  const names = await tables.names(after, SWEEP_TABLES_MAX);
-  const report: SweepReport = { tables: names.length, failed: [], next: null };
+  const names = await tables.names(null, SWEEP_LISTED_MAX);
+  const parts = Math.max(1, Math.ceil(names.length / SWEEP_TABLES_MAX));
+  const called = names.filter((_, i) => i % parts === draw % parts);
+  const report: SweepReport = { tables: names.length, woken: called.length, failed: [] };
   let next = 0;
   const lane = async () => {
-    while (next < names.length) {
-      const { namespace, table } = names[next++];
+    while (next < called.length) {
+      const { namespace, table } = called[next++];
       try {
         await wake(namespace, table);
       } catch (error) {
@@ -36,7 +41,5 @@ export async function sweep(
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS_MAX }, lane));
-  const last = names.at(-1);
-  if (names.length === SWEEP_TABLES_MAX && last !== undefined) report.next = `${last.namespace}/${last.table}`;
   return report;
 }

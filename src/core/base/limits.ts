@@ -245,8 +245,9 @@ export const MANIFEST_MERGE_FILES_MAX = 8_000;
 /** Bytes of small manifests kept in memory between commits, so that merging them reads nothing. */
 export const MANIFESTS_KEPT_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Tables one sweep calls: half of the 10,000 subrequests of an invocation. */
+/** Tables one sweep calls (half of the 10,000 subrequests of an invocation), and lists: a few hundred bytes each. */
 export const SWEEP_TABLES_MAX = 5_000;
+export const SWEEP_LISTED_MAX = 100_000;
 
 /** An alarm stands this far behind a run under way, in case the run is cut off: most runs end well before. */
 export const RUN_ALARM_MS = 5_000;
