@@ -9,6 +9,7 @@ import { benchAppend } from './append.ts';
 import { appendText } from './append-text.ts';
 import { benchCommits, commitsText } from './commits.ts';
 import { benchCompact, compactText } from './compact.ts';
+import { benchCost, costText } from './cost.ts';
 import { benchDay, DAY_APPENDS, dayText } from './day.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
@@ -16,6 +17,9 @@ import { setting } from './report.ts';
 
 /** Of `append`: from one commit of a table to the next a second passes at least. */
 const REST_MS = 1100;
+
+/** Of `cost`: two hours. */
+const COST_COMMITS = 720;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -51,6 +55,16 @@ switch (positionals[0]) {
     print(report, () => compactText(report));
     break;
   }
+  case 'cost': {
+    const report = await benchCost(runs ?? COST_COMMITS);
+    if (runs === null) {
+      const path = join(import.meta.dirname, 'results', `cost-${report.date.slice(0, 10)}`);
+      writeFileSync(`${path}.json`, `${JSON.stringify(report, null, 2)}\n`);
+      writeFileSync(`${path}.md`, costText(report));
+    }
+    print(report, () => costText(report));
+    break;
+  }
   case 'day': {
     const report = await benchDay(runs ?? DAY_APPENDS);
     if (report.appends === DAY_APPENDS) {
@@ -82,6 +96,8 @@ switch (positionals[0]) {
     break;
   }
   default:
-    console.error('usage: npm run bench -- append|commits|compact|day|encode|order [--json] [--rows n] [--runs n]');
+    console.error(
+      'usage: npm run bench -- append|commits|compact|cost|day|encode|order [--json] [--rows n] [--runs n]',
+    );
     process.exitCode = 2;
 }

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { type CostReport, costRows, IN_MEMORY_MONTH, PRICES, SWEEPS_A_DAY } from '../bench/cost.ts';
 import {
   INDEX_BYTES_MAX,
   INDEX_FILE_BYTES_MAX,
@@ -89,6 +90,26 @@ describe('readme', () => {
     expect(rows.get('`sluice.flush-rows`, `sluice.flush-bytes`')?.[1]).toBe(
       `${count(FLUSH_ROWS_MAX)}; ${mib(FLUSH_BYTES_DEFAULT)}`,
     );
+  });
+
+  test('costs: what was counted last, at the prices that are named', () => {
+    const results = join(import.meta.dirname, '../bench/results');
+    const last = readdirSync(results).filter((name) => /^cost-.*\.json$/.test(name));
+    const report = JSON.parse(readFileSync(join(results, last.sort().at(-1) ?? ''), 'utf8')) as CostReport;
+    for (const row of costRows(report)) expect(readme).toContain(`\n${row}\n`);
+    const { classA, classB, rowsWritten, rowsRead, objectRequests } = PRICES;
+    for (const price of [
+      `$${classA.toFixed(2)} a million operations of class A`,
+      `$${classB} of class B`,
+      `$${rowsWritten} a million rows written`,
+      `$${rowsRead} read`,
+      `$${objectRequests} a million requests`,
+      `at most $${IN_MEMORY_MONTH.toFixed(2)} a month`,
+    ]) {
+      expect(readme).toContain(price);
+    }
+    const wrangler = readFileSync(join(import.meta.dirname, '../wrangler.toml'), 'utf8');
+    expect(/^crons = (.*)$/m.exec(wrangler)?.[1]).toBe(`["*/${(24 * 60) / SWEEPS_A_DAY} * * * *"]`);
   });
 
   test('properties: those of the engine are in its contract', () => {

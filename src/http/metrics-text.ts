@@ -45,11 +45,19 @@ const FAMILIES: readonly Family[] = [
   gauge('sluice_erase_due_timestamp_seconds', 'When the first of them may go', (view) =>
     one(seconds(view.doomed.dueMs)),
   ),
-  gauge('sluice_expiry_due_timestamp_seconds', 'When snapshots are to expire next; absent when none are', (view) =>
-    one(seconds(view.expiry.dueMs)),
+  gauge('sluice_upkeep_due_timestamp_seconds', 'When upkeep is due next, by step; absent when nothing is', (view) =>
+    view.upkeep.flatMap(({ step, dueMs }) => one(seconds(dueMs)).map(([, value]): Sample => [{ step }, value])),
   ),
-  gauge('sluice_expiry_failures', 'Failed expiries since the last that went through', (view) =>
-    one(view.expiry.failures),
+  gauge('sluice_upkeep_failures', 'Failed tries of upkeep since the last that went through, by step', (view) =>
+    view.upkeep.map(({ step, failures }) => [{ step }, failures]),
+  ),
+  gauge('sluice_swept_timestamp_seconds', 'When the last look for orphans ended; absent before the first', (view) =>
+    one(seconds(view.sweptMs)),
+  ),
+  gauge(
+    'sluice_faults',
+    "What work found to be wrong with the table's files, by kind; absent when nothing is",
+    (view) => view.faults.map(({ kind, count }) => [{ kind }, count]),
   ),
   gauge('sluice_parked_apps', 'Producers that wait for their owner to skip or replace a refused epoch', (view) =>
     one(view.parkedApps),

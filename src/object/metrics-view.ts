@@ -1,3 +1,5 @@
+import type { FaultKind } from '../core/maintain/table-fault.ts';
+import type { KnownFault } from '../engine/faults.ts';
 import type { LedgerState, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
 import type { CountsView } from './counts.ts';
@@ -15,18 +17,27 @@ export interface MetricsView extends CountsView {
   /** Of the newest metadata that this incarnation has read; null before it has. */
   snapshots: number | null;
   doomed: { keys: number; dueMs: number | null };
-  expiry: { dueMs: number | null; failures: number };
+  /** What the object does by itself: when it is due next (null: never, as things are), and failures in a row. */
+  upkeep: { step: Upkeep; dueMs: number | null; failures: number }[];
+  /** When the last sweep of orphans ended. */
+  sweptMs: number | null;
+  /** What work found to be wrong with the table's files. */
+  faults: { kind: FaultKind; count: number }[];
   parkedApps: number;
   startedMs: number;
   marks: Partial<Record<Mark, number>>;
   store: StoreUsage;
 }
 
+/** As steps of maintenance are named. */
+export type Upkeep = 'retention' | 'compact' | 'expire' | 'erase' | 'sweep';
+
 export interface MetricsParts {
   state: LedgerState;
   nowMs: number;
   snapshots: number | null;
-  expiry: MetricsView['expiry'];
+  upkeep: MetricsView['upkeep'];
+  faults: readonly KnownFault[];
   parkedApps: number;
   startedMs: number;
   marks: Partial<Record<Mark, number>>;
@@ -35,7 +46,7 @@ export interface MetricsParts {
 }
 
 /** Null for an object that has never had anything to do with a table. */
-export function metricsView({ state, nowMs, counts, ...rest }: MetricsParts): MetricsView | null {
+export function metricsView({ state, nowMs, counts, faults, ...rest }: MetricsParts): MetricsView | null {
   if (state.table === null && state.lastSequence === 0) return null;
   const { frames, rows, bytes, oldestMs } = state.buffer;
   return {
@@ -46,6 +57,8 @@ export function metricsView({ state, nowMs, counts, ...rest }: MetricsParts): Me
     version: state.table?.version ?? null,
     hintedVersion: state.hintedVersion,
     doomed: state.doomed,
+    sweptMs: state.sweptMs,
+    faults: [...Map.groupBy(faults, ({ kind }) => kind)].map(([kind, of]) => ({ kind, count: of.length })),
     ...counts,
     ...rest,
   };

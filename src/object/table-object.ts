@@ -71,8 +71,10 @@ export class TableObject extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     // Synchronous SQL needs no blockConcurrencyWhile: nothing else runs before the constructor returns.
-    this.#made = makeParts(ctx, env);
-    if (this.#made instanceof TableParts) this.#made.arm();
+    const made = makeParts(ctx, env);
+    this.#made = made;
+    // Before anything else sets the alarm: most incarnations find it as it should be, and write nothing.
+    if (made instanceof TableParts) void ctx.blockConcurrencyWhile(() => made.resume());
   }
 
   /** What the object is made of. Throws unavailable `ledger-newer` when a newer build has been here. */
@@ -88,16 +90,13 @@ export class TableObject extends DurableObject<Env> {
       await this.ctx.storage.setAlarm(systemClock.now() + ALARM_LATE_MS);
       return;
     }
-    this.#made.schedule.fired(info?.scheduledTime ?? 0);
-    await this.#made.writer.run();
-    this.#made.schedule.handled();
-    this.#made.arm();
+    await this.#made.alarm(info?.scheduledTime ?? 0);
   }
 
   /** Called by the cron sweep: sets an alarm that was lost. */
   async wake(): Promise<void> {
     if (this.#made instanceof SluiceError) return;
-    await this.#parts.schedule.repair(this.#parts.writer.dueMs());
+    await this.#parts.resume();
   }
 
   ingest(): Promise<Answer<IngestView>> {
@@ -338,12 +337,13 @@ export class TableObject extends DurableObject<Env> {
   /** What the object counts and holds, asked of nobody else; null when it has never had to do with a table. */
   async metrics(): Promise<MetricsView | null> {
     if (this.#made instanceof SluiceError) return null;
-    const { ledger, table, expiry, startedMs, marks, store, counts } = this.#made;
+    const { ledger, table, startedMs, marks, store, counts } = this.#made;
     return metricsView({
       state: ledger.state(),
       nowMs: systemClock.now(),
       snapshots: table.base?.metadata.snapshots.length ?? null,
-      expiry: { dueMs: expiry.state.dueMs, failures: expiry.state.failures },
+      upkeep: this.#made.upkeep(),
+      faults: table.faults.list,
       parkedApps: ledger.heldApps().filter((app) => ledger.app(app).parked !== null).length,
       startedMs,
       marks: marks.counts,

@@ -11,6 +11,7 @@ import { IndexRebuild } from '../engine/index-rebuild.ts';
 import { Maintenance } from '../engine/maintenance.ts';
 import { OpenTable } from '../engine/open-table.ts';
 import { OrphanSweep } from '../engine/orphan-sweep.ts';
+import type { ChoreState, Clock, Random } from '../engine/ports.ts';
 import { Retention } from '../engine/retention.ts';
 import { ScheduledExpiry } from '../engine/scheduled-expiry.ts';
 import { ScheduledRetention } from '../engine/scheduled-retention.ts';
@@ -23,12 +24,25 @@ import { systemClock, systemRandom } from '../platform/system.ts';
 import { type Env, settingsOf } from '../settings.ts';
 import { MeteredStore } from '../store/metered.ts';
 import { r2Store } from '../store/r2.ts';
+import type { Store } from '../store/store.ts';
 import { Counts } from './counts.ts';
 import { SqlLedger } from './ledger.ts';
 import { CountedMarks } from './marks.ts';
+import type { MetricsView, Upkeep } from './metrics-view.ts';
 import { migrate } from './migrate.ts';
 import { Schedule } from './schedule.ts';
 import type { StatusView } from './views.ts';
+
+/** The world around an object: its bucket, the time, and bytes that nobody can predict. */
+export interface World {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+function worldOf(env: Env): World {
+  return { store: r2Store(env.LAKE), clock: systemClock, random: systemRandom };
+}
 
 /** What one incarnation of a table's object is made of: the engine over this object's ledger, bucket and alarm. */
 export class TableParts {
@@ -50,24 +64,26 @@ export class TableParts {
   readonly store: MeteredStore;
   readonly marks = new CountedMarks();
   readonly counts = new Counts();
-  readonly startedMs = systemClock.now();
+  readonly startedMs: number;
   readonly found: StatusView['incarnation']['found'];
 
   /** Throws unavailable `ledger-newer`, and has touched nothing then. */
-  constructor(ctx: DurableObjectState, env: Env) {
+  constructor(ctx: Pick<DurableObjectState, 'id' | 'storage'>, env: Env, world: World = worldOf(env)) {
+    const { clock, random } = world;
+    this.startedMs = clock.now();
     const name = ctx.id.name?.split('/') ?? [];
     if (name.length !== 2) throw new Error('a table object is named namespace/table');
     const { lake } = settingsOf(env);
     const place = tablePlace(lake, name[0], name[1]);
     migrate(ctx.storage);
-    this.ledger = new SqlLedger(ctx.storage, hex(systemRandom.bytes(8)));
-    this.schedule = new Schedule(ctx.storage, systemClock);
-    this.store = new MeteredStore(r2Store(env.LAKE));
+    this.ledger = new SqlLedger(ctx.storage, hex(random.bytes(8)));
+    this.schedule = new Schedule(ctx.storage, clock);
+    this.store = new MeteredStore(world.store);
     const ports = {
       store: this.store,
       ledger: this.ledger,
-      clock: systemClock,
-      random: systemRandom,
+      clock,
+      random,
       marks: this.marks,
       ...codecs,
       arm: (dueMs: number | null) => this.schedule.arm(dueMs),
@@ -75,7 +91,7 @@ export class TableParts {
       refused: (type: string, batches: number) => this.counts.refused(type, batches),
     };
     const observe = commitLog({
-      clock: systemClock,
+      clock,
       oldestMs: () => this.ledger.state().buffer.oldestMs,
       count: (kind, outcome, lagMs) => this.counts.commit(kind, outcome, lagMs),
       log: ({ event, ...members }) => ports.log({ event, table: place.location, ...members }),
@@ -92,7 +108,7 @@ export class TableParts {
     const { live } = this.compactor;
     const inRun = new AdminCommits(ports, this.table, this.writer, true);
     const filesInRun = new TableFiles(ports, this.table, inRun);
-    const retention = new Retention(systemClock, this.table, filesInRun, live);
+    const retention = new Retention(clock, this.table, filesInRun, live);
     this.retention = new ScheduledRetention(ports, this.table, retention, live);
     const changesInRun = new TableChanges(ports, this.table, inRun);
     this.expiry = new ScheduledExpiry(ports, this.table, new Expirer(ports, this.table, changesInRun, this.eraser));
@@ -101,7 +117,7 @@ export class TableParts {
     // In the engine's order; files are merged beside them, and what retention has dropped by then need not be.
     for (const chore of [this.eraser, this.retention, this.expiry, this.sweeping]) this.writer.alongside(chore);
     this.writer.beside(this.compactor);
-    const byRequest = new Retention(systemClock, this.table, this.files, live);
+    const byRequest = new Retention(clock, this.table, this.files, live);
     const { table, compactor, expirer, eraser, sweep } = this;
     const indexRebuild = new IndexRebuild(ports, this.table, commits, live);
     this.maintenance = new Maintenance({
@@ -118,9 +134,39 @@ export class TableParts {
     this.found = { open_intent: state.intent !== null, buffered_batches: state.buffer.frames };
   }
 
+  /** How all that the object does by itself stands. */
+  upkeep(): MetricsView['upkeep'] {
+    const { retention, compactor, expiry, eraser, sweeping } = this;
+    const of = (step: Upkeep, { dueMs, failures }: Pick<ChoreState, 'dueMs' | 'failures'>) => ({
+      step,
+      dueMs,
+      failures,
+    });
+    return [
+      of('retention', retention.state),
+      of('compact', { dueMs: compactor.dueMs(), failures: compactor.status.failures }),
+      of('expire', expiry.state),
+      of('erase', eraser.state),
+      of('sweep', sweeping.state),
+    ];
+  }
+
   /** Sets the alarm for what is due. */
   arm(): void {
     this.schedule.arm(this.writer.dueMs());
+  }
+
+  /** Sets the alarm for what is due if it is not set: another incarnation may have done so, and the platform may have lost it. */
+  resume(): Promise<void> {
+    return this.schedule.repair(this.writer.dueMs());
+  }
+
+  /** Does what is due, when the alarm that was set to `atMs` has gone off, and sets the next one. Never throws. */
+  async alarm(atMs: number): Promise<void> {
+    this.schedule.fired(atMs);
+    await this.writer.run();
+    this.schedule.handled();
+    this.arm();
   }
 }
 

@@ -23,7 +23,9 @@ function viewOf(over: Partial<MetricsView> = {}): MetricsView {
     hintedVersion: 0,
     snapshots: null,
     doomed: { keys: 0, dueMs: null },
-    expiry: { dueMs: null, failures: 0 },
+    upkeep: [],
+    sweptMs: null,
+    faults: [],
     parkedApps: 0,
     startedMs: 1_000,
     marks: {},
@@ -40,7 +42,14 @@ describe('metrics: text', () => {
     expect(sampleOf(samples, 'sluice_commit_lag_seconds')).toBe(0);
     expect(sampleOf(samples, 'sluice_buffer_rows', { namespace: 'n', table: 't' })).toBe(0);
     expect(sampleOf(samples, 'sluice_accepted_batches_total')).toBe(3);
-    for (const name of ['sluice_last_commit_timestamp_seconds', 'sluice_table_version', 'sluice_intent_failures']) {
+    const unknown = [
+      'last_commit_timestamp_seconds',
+      'table_version',
+      'intent_failures',
+      'swept_timestamp_seconds',
+      'faults',
+    ];
+    for (const name of unknown.map((name) => `sluice_${name}`)) {
       expect(sampleOf(samples, name), name).toBeNull();
     }
   });
@@ -65,7 +74,16 @@ describe('metrics: text', () => {
         hintedVersion: 7,
         snapshots: 5,
         doomed: { keys: 11, dueMs: 1_900_000_001_000 },
-        expiry: { dueMs: 1_900_000_002_000, failures: 6 },
+        upkeep: [
+          { step: 'retention', dueMs: 1_900_000_003_000, failures: 0 },
+          { step: 'expire', dueMs: 1_900_000_002_000, failures: 6 },
+          { step: 'sweep', dueMs: null, failures: 1 },
+        ],
+        sweptMs: 1_900_000_000_000,
+        faults: [
+          { kind: 'missing-data-file', count: 2 },
+          { kind: 'foreign-delete-files', count: 1 },
+        ],
         parkedApps: 1,
         marks: { 'lost-race': 2 },
         store: { ...STORE, bytesWritten: 70, operations: { putIfAbsent: usage } },
@@ -76,7 +94,17 @@ describe('metrics: text', () => {
     expect([value('buffer_batches'), value('buffer_rows'), value('buffer_bytes')]).toEqual([2, 30, 400]);
     expect(value('last_commit_timestamp_seconds')).toBe(1_900_000_000.5);
     expect([value('intent_failures'), value('table_version'), value('pointer_version')]).toEqual([3, 8, 7]);
-    expect([value('expiry_due_timestamp_seconds'), value('expiry_failures')]).toEqual([1_900_000_002, 6]);
+    const due = (step: string) => value('upkeep_due_timestamp_seconds', { step });
+    expect([due('retention'), due('expire'), due('sweep')]).toEqual([1_900_000_003, 1_900_000_002, null]);
+    const failures = (step: string) => value('upkeep_failures', { step });
+    expect([failures('retention'), failures('expire'), failures('sweep')]).toEqual([0, 6, 1]);
+    expect(value('swept_timestamp_seconds')).toBe(1_900_000_000);
+    const faulty = (kind: string) => value('faults', { kind });
+    expect([faulty('missing-data-file'), faulty('foreign-delete-files'), faulty('corrupt-manifest')]).toEqual([
+      2,
+      1,
+      null,
+    ]);
     expect([value('table_snapshots'), value('erase_backlog_keys'), value('parked_apps')]).toEqual([5, 11, 1]);
     expect(value('incarnation_commits_total', { operation: 'append', outcome: 'committed' })).toBe(2);
     expect(value('incarnation_commits_total', { operation: 'append', outcome: 'unknown' })).toBe(1);
@@ -102,7 +130,8 @@ describe('metrics: text', () => {
     const parts = {
       nowMs: 10,
       snapshots: null,
-      expiry: { dueMs: null, failures: 0 },
+      upkeep: [],
+      faults: [],
       parkedApps: 0,
       startedMs: 1,
       marks: {},
@@ -112,6 +141,11 @@ describe('metrics: text', () => {
       metricsView({ ...parts, counts: new Counts().view(), state: { ...state, ...over } as never });
     expect(viewed({})).toBeNull();
     expect(viewed({ table: { uuid: 'u', version: 4 } })).toMatchObject({ version: 4, lastSequence: 0 });
+    const known = ['a', 'b'].map((what) => ({ kind: 'missing-manifest' as const, what, sinceMs: 1 }));
+    const faulted = { ...parts, faults: known, counts: new Counts().view() };
+    expect(metricsView({ ...faulted, state: { ...state, lastSequence: 1 } as never })?.faults).toEqual([
+      { kind: 'missing-manifest', count: 2 },
+    ]);
     expect(viewed({ lastSequence: 2, buffer: { ...buffer, frames: 1, oldestMs: 4 } })).toMatchObject({
       buffer: { batches: 1, ageMs: 6 },
       version: null,
@@ -209,8 +243,12 @@ describe('metrics: the guide', () => {
   it('names no metric that is not there', () => {
     const counts = { outcomes: [{ operation: 'o', outcome: 'o', count: 1 }], refusals: [{ type: 't', count: 1 }] };
     const known = { intentFailures: 1, lastCommitMs: 1, version: 1, snapshots: 1, marks: { 'lost-race': 1 } };
+    const upkept: Partial<MetricsView> = {
+      upkeep: [{ step: 'expire', dueMs: 1, failures: 1 }],
+      faults: [{ kind: 'missing-manifest', count: 1 }],
+    };
     const tables = [
-      { namespace: 'n', table: 't', view: viewOf({ ...counts, ...known, doomed: { keys: 1, dueMs: 1 } }) },
+      { namespace: 'n', table: 't', view: viewOf({ ...counts, ...known, ...upkept, doomed: { keys: 1, dueMs: 1 } }) },
     ];
     const names = new Set(
       parseMetrics(lakeMetricsText({ tables, unanswered: 0, more: false })).map(({ name }) => name),
