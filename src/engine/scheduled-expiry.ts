@@ -1,4 +1,4 @@
-import { CHORE_RETRY, EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE } from '../core/base/limits.ts';
+import { EXPIRY_INTERVAL_MIN_MS, EXPIRY_PACE } from '../core/base/limits.ts';
 import { expiryDueMs } from '../core/maintain/expiry-due.ts';
 import { expiresByItself, retentionPolicy } from '../core/maintain/retention-policy.ts';
 import { tableSettings } from '../core/table/properties.ts';
@@ -7,6 +7,7 @@ import type { Expirer } from './expirer.ts';
 import { Tries } from './failures.ts';
 import type { OpenTable } from './open-table.ts';
 import type { Chore, ChoreState, Clock, Ledger } from './ports.ts';
+import { tryUpkeep, type Upkeep } from './upkeep-try.ts';
 
 export interface ExpiryPorts {
   ledger: Ledger;
@@ -25,6 +26,7 @@ export class ScheduledExpiry implements Chore {
   readonly #expirer: Expirer;
   readonly #pace: typeof EXPIRY_PACE;
   readonly #tries = new Tries();
+  readonly #upkeep: Upkeep;
   /** Due time of a version; versions are never changed in place. */
   #known: { metadata: object; dueMs: number | null } | null = null;
 
@@ -34,6 +36,7 @@ export class ScheduledExpiry implements Chore {
     this.#table = table;
     this.#expirer = expirer;
     this.#pace = pace;
+    this.#upkeep = { ports, table, tries: this.#tries, source: 'expiry', failed: { event: 'expire-failed' } };
   }
 
   get state(): ChoreState {
@@ -56,21 +59,14 @@ export class ScheduledExpiry implements Chore {
     return Math.max(dueMs, this.#tries.notBeforeMs, openMs + 1);
   }
 
-  /** One expiry. What fails stays due, later each time. */
-  async run(): Promise<void> {
-    const { clock, log } = this.#ports;
-    const { location } = this.#table.place;
-    try {
+  /** One expiry. */
+  run(): Promise<void> {
+    return tryUpkeep(this.#upkeep, async () => {
       const { changed, snapshotIds, refs, files, metadataFiles } = await this.#expirer.expire(false);
-      this.#table.faults.found('expiry', [], clock.now());
       // Nothing to do, although it was due: somebody else was first, or ages of a branch and of its ref cross.
-      this.#tries.succeeded(clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs));
-      const told = { changed, snapshots: snapshotIds.length, refs: refs.length, files, metadataFiles };
-      log({ event: 'expired', table: location, ...told });
-    } catch (error) {
-      this.#table.faults.failed('expiry', error, clock.now());
-      const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
-      log({ event: 'expire-failed', table: location, ...told });
-    }
+      const notBeforeMs = this.#ports.clock.now() + (changed ? EXPIRY_INTERVAL_MIN_MS : this.#pace.lateMs);
+      const counts = { snapshots: snapshotIds.length, refs: refs.length, files, metadataFiles };
+      return { notBeforeMs, told: { event: 'expired', changed, ...counts } };
+    });
   }
 }

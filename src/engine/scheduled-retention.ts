@@ -1,4 +1,4 @@
-import { CHORE_RETRY, RETENTION_INTERVAL_MIN_MS } from '../core/base/limits.ts';
+import { RETENTION_INTERVAL_MIN_MS } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { earliestEnd, earliestEndOf, retentionCutoff, retentionDueMs } from '../core/maintain/retention.ts';
@@ -10,6 +10,7 @@ import { liveTable } from './live-table.ts';
 import type { OpenTable } from './open-table.ts';
 import type { Chore, ChoreState, Clock, Ledger } from './ports.ts';
 import type { Retention } from './retention.ts';
+import { tryUpkeep, type Upkeep } from './upkeep-try.ts';
 
 export interface RetentionPorts {
   ledger: Ledger;
@@ -35,6 +36,7 @@ export class ScheduledRetention implements Chore {
   readonly #retention: Retention;
   readonly #live: LiveFiles;
   readonly #tries = new Tries();
+  readonly #upkeep: Upkeep;
   /** What the list in memory told: lists are never changed. */
   #told: { base: IcebergBase; end: bigint | null | 'unknown' } | null = null;
   #looked: Looked | null = null;
@@ -45,6 +47,7 @@ export class ScheduledRetention implements Chore {
     this.#table = table;
     this.#retention = retention;
     this.#live = live;
+    this.#upkeep = { ports, table, tries: this.#tries, source: 'retention', failed: { event: 'retention-failed' } };
   }
 
   get state(): ChoreState {
@@ -64,26 +67,20 @@ export class ScheduledRetention implements Chore {
     return Math.max(dueMs, this.#tries.notBeforeMs, openMs + 1);
   }
 
-  /** A look where one is needed, and one commit when something is to go. What fails stays due, later each time. */
-  async run(): Promise<void> {
-    const { clock, log } = this.#ports;
-    const { location } = this.#table.place;
-    try {
+  /** A look where one is needed, and one commit when something is to go. */
+  run(): Promise<void> {
+    return tryUpkeep(this.#upkeep, async () => {
+      const { clock } = this.#ports;
       const base = liveTable(this.#table.base, this.#table.place);
       if (this.#endOf(base) === 'unknown') this.#looked = await this.#look(base, null);
       const dueMs = this.dueMs();
-      if (dueMs === null || dueMs > clock.now()) return;
+      if (dueMs === null || dueMs > clock.now()) return null;
       const { base: after, changed, files, rows, partitions } = await this.#retention.drop(false);
       // The list told of data that is not there any more, or that is not known to be old: so each file is asked.
       if (!changed) this.#looked = await this.#look(after, retentionCutoff(after.metadata, clock.now()));
-      this.#table.faults.found('retention', [], clock.now());
-      this.#tries.succeeded(clock.now() + RETENTION_INTERVAL_MIN_MS);
-      log({ event: 'retained', table: location, changed, files, rows: rows.toString(), partitions });
-    } catch (error) {
-      this.#table.faults.failed('retention', error, clock.now());
-      const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
-      log({ event: 'retention-failed', table: location, ...told });
-    }
+      const notBeforeMs = clock.now() + RETENTION_INTERVAL_MIN_MS;
+      return { notBeforeMs, told: { event: 'retained', changed, files, rows: rows.toString(), partitions } };
+    });
   }
 
   #endOf(base: IcebergBase): bigint | null | 'unknown' {

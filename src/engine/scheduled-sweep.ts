@@ -1,10 +1,10 @@
-import { CHORE_RETRY } from '../core/base/limits.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import type { LogEvent } from './commit-log.ts';
 import { Tries } from './failures.ts';
 import type { OpenTable } from './open-table.ts';
 import type { OrphanSweep } from './orphan-sweep.ts';
 import type { Chore, ChoreState, Clock, Ledger } from './ports.ts';
+import { tryUpkeep, type Upkeep } from './upkeep-try.ts';
 
 export interface SweepPorts {
   ledger: Ledger;
@@ -19,6 +19,7 @@ export class ScheduledSweep implements Chore {
   readonly #table: OpenTable;
   readonly #sweep: OrphanSweep;
   readonly #tries = new Tries();
+  readonly #upkeep: Upkeep;
   /** Where the sweep under way goes on; null: none is. A crash lets it begin anew. */
   #after: string | null = null;
 
@@ -26,6 +27,7 @@ export class ScheduledSweep implements Chore {
     this.#ports = ports;
     this.#table = table;
     this.#sweep = sweep;
+    this.#upkeep = { ports, table, tries: this.#tries, source: 'sweep', failed: { event: 'sweep-failed' } };
   }
 
   get state(): ChoreState {
@@ -42,21 +44,14 @@ export class ScheduledSweep implements Chore {
     return Math.max(dueMs, this.#tries.notBeforeMs);
   }
 
-  /** One part of the folder. What fails stays due, later each time. */
-  async run(): Promise<void> {
-    const { clock, ledger, log } = this.#ports;
-    const { location } = this.#table.place;
-    try {
+  /** One part of the folder. */
+  run(): Promise<void> {
+    return tryUpkeep(this.#upkeep, async () => {
+      const { clock, ledger } = this.#ports;
       const { listed, orphans, bytes, next } = await this.#sweep.sweep(false, this.#after);
       this.#after = next;
       if (next === null) ledger.swept(clock.now());
-      this.#table.faults.found('sweep', [], clock.now());
-      this.#tries.succeeded(0);
-      log({ event: 'swept', table: location, listed, orphans, bytes, is_last: next === null });
-    } catch (error) {
-      this.#table.faults.failed('sweep', error, clock.now());
-      const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
-      log({ event: 'sweep-failed', table: location, ...told });
-    }
+      return { notBeforeMs: 0, told: { event: 'swept', listed, orphans, bytes, is_last: next === null } };
+    });
   }
 }
