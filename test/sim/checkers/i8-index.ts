@@ -3,13 +3,12 @@ import type { Checker } from './checker.ts';
 import type { Arrival, SeenVersion } from './history.ts';
 import { currentOf, INDEX_KEY, keyOf, Missing, type RawMetadata, type RawSnapshot } from './reader.ts';
 
-/** Asked at the very end, when maintenance has been there: a table with rows names an index, and its file is whole. */
-export function checkIndexed(world: SimWorld): void {
-  const snapshot = world.history.current;
-  if (snapshot === null || snapshot.summary['total-records'] === '0') return;
-  const index = snapshot.summary[INDEX_KEY];
-  if (index === undefined) world.violate('I8', 'maintenance has left the table without its index');
-  else if (world.harmed.has(keyOf(index) ?? '')) world.violate('I8', `maintenance has left the harmed index ${index}`);
+/** A served table with rows that names no index, or one whose file was harmed: maintenance is to make it again. */
+export function isMendable({ history, harmed }: SimWorld): boolean {
+  const { current, isServed } = history;
+  if (!isServed || current === null || current.summary['total-records'] === '0') return false;
+  const index = current.summary[INDEX_KEY];
+  return index === undefined || harmed.has(keyOf(index) ?? '');
 }
 
 /** The row of a series that is held against an index. */
