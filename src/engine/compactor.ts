@@ -1,21 +1,17 @@
-import type { Compress, Decompress } from '../core/base/codecs.ts';
+import { COMPACT_HELD_BYTES_MAX, COMPACT_HELD_FILE_BYTES_MAX } from '../core/base/compact-limits.ts';
 import { conflict, corrupt, SluiceError } from '../core/base/errors.ts';
-import {
-  COMPACT_RESUME_MS,
-  COMPACT_RUN_BYTES_MAX,
-  COMPACT_SLICES_PER_CALL,
-  ERASE_GRACE_MS,
-  RUN_ALARM_MS,
-} from '../core/base/limits.ts';
+import { COMPACT_RESUME_MS, COMPACT_SLICES_PER_CALL, ERASE_GRACE_MS, RUN_ALARM_MS } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { currentOf } from '../core/commit/make-files.ts';
 import type { CommitIdentity } from '../core/commit/operation.ts';
 import { prepareReplace } from '../core/commit/prepare-replace.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { totalsOf } from '../core/iceberg/summary.ts';
-import type { DataFile } from '../core/iceberg/types.ts';
+import type { DataFile, TableMetadata } from '../core/iceberg/types.ts';
 import {
+  claimsOtherOrder,
   deletedPartitions,
+  heldBytesGuessed,
   type LeftAlone,
   type LiveFile,
   leftAlone,
@@ -31,14 +27,13 @@ import { errorRecord, Tries } from './failures.ts';
 import { newIdentity } from './identity.ts';
 import { keyAt, LiveFiles } from './live-files.ts';
 import { liveTable } from './live-table.ts';
-import { INPUT_PATH, type MergedFiles, mergeFiles, runFilesMax } from './merge-files.ts';
+import { type MergedFiles, mergeFiles, runBytesMaxOf, runFilesMax, runRowsMaxOf } from './merge-files.ts';
+import { HeldTooMuch, INPUT_PATH, type MergeInput, unsortedInputs } from './merge-inputs.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { Chore, ErrorRecord, Ledger } from './ports.ts';
 
 export interface CompactorPorts extends TablePorts {
   ledger: Ledger;
-  compress: Compress;
-  decompress: Decompress;
   log(event: LogEvent): void;
 }
 
@@ -108,6 +103,10 @@ export class Compactor implements Chore {
   #turn: Promise<unknown> = Promise.resolve();
   /** Files that could not be merged; they are not tried again in this incarnation. */
   readonly #failed = new Map<string, LeftAlone>();
+  /** Files that turned out not to be in the order they claim. */
+  readonly #unsorted = new Set<string>();
+  /** Memory that files hold while they are merged, where a try to merge them has told. */
+  readonly #heldBytes = new Map<string, number>();
   /** Faults of files among them, by path. */
   readonly #faulty = new Map<string, TableFault>();
   #leftAlone: LeftAloneFiles[] = [];
@@ -219,8 +218,13 @@ export class Compactor implements Chore {
     const settings = tableSettings(metadata.properties);
     const whole = tableLeftAlone(metadata);
     const deleted = deletedPartitions(deletes, metadata);
+    const heldBytes = files.map((file) => this.#held(file, metadata));
     const reasons = files.map(
-      (file) => whole ?? this.#failed.get(file.entry.dataFile.filePath) ?? leftAlone(file, metadata, deleted),
+      (file, i) =>
+        whole ??
+        this.#failed.get(file.entry.dataFile.filePath) ??
+        leftAlone(file, metadata, deleted) ??
+        this.#tooLarge(file, metadata, heldBytes[i]),
     );
     const newest = files.reduce<bigint | null>(
       (latest, { newestMicros }) =>
@@ -228,17 +232,21 @@ export class Compactor implements Chore {
       null,
     );
     const { coldAfterMs, minFiles } = settings.maintain;
+    const { schema } = currentOf(metadata);
+    const runBytesMax = runBytesMaxOf(schema);
     const policy = {
-      targetBytes: Math.min(settings.targetFileBytes, COMPACT_RUN_BYTES_MAX),
+      targetBytes: Math.min(settings.targetFileBytes, runBytesMax),
       minFiles,
       dedup: settings.dedup,
       coldMicros: coldAfterMs === null || newest === null ? null : newest - BigInt(coldAfterMs) * 1000n,
       full,
-      runBytesMax: COMPACT_RUN_BYTES_MAX,
-      runFilesMax: whole === null ? runFilesMax(currentOf(metadata).schema) : 2,
+      runBytesMax,
+      runRowsMax: runRowsMaxOf(schema),
+      runFilesMax: whole === null ? runFilesMax(schema) : 2,
+      runHeldBytesMax: COMPACT_HELD_BYTES_MAX,
     };
     const picked = pick(
-      files.map((file, i) => tierFileOf(file, metadata, reasons[i] === null)),
+      files.map((file, i) => tierFileOf(file, metadata, { isUsable: reasons[i] === null, heldBytes: heldBytes[i] })),
       policy,
     );
     const counts = new Map<LeftAlone, LeftAloneFiles>();
@@ -267,7 +275,24 @@ export class Compactor implements Chore {
     };
   }
 
-  /** Merges and commits one run. Null when a file of it turned out not to be mergeable: it is left alone from now on. */
+  #mustSort(file: LiveFile, metadata: TableMetadata): boolean {
+    return claimsOtherOrder(file, metadata) || this.#unsorted.has(file.entry.dataFile.filePath);
+  }
+
+  #held(file: LiveFile, metadata: TableMetadata): number {
+    const known = this.#heldBytes.get(file.entry.dataFile.filePath);
+    return known ?? heldBytesGuessed(file, currentOf(metadata).schema, this.#mustSort(file, metadata));
+  }
+
+  #tooLarge(file: LiveFile, metadata: TableMetadata, heldBytes: number): LeftAlone | null {
+    if (heldBytes <= COMPACT_HELD_FILE_BYTES_MAX) return null;
+    return this.#mustSort(file, metadata) ? 'unsorted-too-large' : 'row-group-too-large';
+  }
+
+  /**
+   * Merges and commits one run. Null when it turned out not to be one: a file of it cannot be merged, and is left alone from now on,
+   * or they take too much memory together, and the next look knows how much.
+   */
   async #slice(look: Look, run: TierRun): Promise<SliceReport | null> {
     const { clock, ledger, log } = this.#ports;
     const { place } = this.#table;
@@ -277,29 +302,35 @@ export class Compactor implements Chore {
     const startedMs = clock.now();
     const entries = run.files.map(({ path }) => entryOf(look, path));
     const keys: string[] = [];
+    const inputs = run.files.map(({ path }) => {
+      const file = look.files.get(path) as LiveFile;
+      const { dataFile } = file.entry;
+      return { key: keyAt(place, path), file: dataFile, mustSort: this.#mustSort(file, metadata) };
+    });
     let merged: MergedFiles;
     try {
-      merged = await mergeFiles(
-        this.#ports,
-        entries.map(({ dataFile }) => ({ key: keyAt(place, dataFile.filePath), file: dataFile })),
-        {
-          identity,
-          metadata,
-          place,
-          tuple: entries[0].dataFile.partition,
-          inputs: entries.map(({ dataFile }) => dataFile.filePath),
-          targetBytes: Math.min(tableSettings(metadata.properties).targetFileBytes, COMPACT_RUN_BYTES_MAX),
-          creates: (key) => {
-            keys.push(key);
-            ledger.doom([key], clock.now() + ERASE_GRACE_MS);
-          },
-          begins: (key, uploadId) => ledger.uploadBegan({ key, uploadId, begunMs: clock.now() }),
-          ends: (uploadId) => ledger.uploadEnded(uploadId),
+      merged = await mergeFiles(this.#ports, inputs, {
+        identity,
+        metadata,
+        place,
+        tuple: entries[0].dataFile.partition,
+        inputs: entries.map(({ dataFile }) => dataFile.filePath),
+        targetBytes: Math.min(
+          tableSettings(metadata.properties).targetFileBytes,
+          runBytesMaxOf(currentOf(metadata).schema),
+        ),
+        creates: (key) => {
+          keys.push(key);
+          ledger.doom([key], clock.now() + ERASE_GRACE_MS);
         },
-      );
+        begins: (key, uploadId) => ledger.uploadBegan({ key, uploadId, begunMs: clock.now() }),
+        ends: (uploadId) => ledger.uploadEnded(uploadId),
+      });
       if (merged.outputs.length === 0) throw corrupt('parquet-corrupt', 'files to be merged have no rows');
     } catch (error) {
-      await this.#excuse(error, run);
+      if (error instanceof HeldTooMuch) {
+        for (const [i, bytes] of error.heldBytes.entries()) this.#heldBytes.set(run.files[i].path, bytes);
+      } else await this.#excuse(error, metadata, inputs);
       return null;
     }
     const { outputs, duplicates } = merged;
@@ -355,20 +386,23 @@ export class Compactor implements Chore {
    * A file that cannot be read or is not what it claims to be is left alone, and the reason told; the rest of the table is
    * still compacted, and so are the others of its run where it is known which one it is. Not so when the files have been taken away meanwhile, or the store has failed: then it is tried again.
    */
-  async #excuse(error: unknown, run: TierRun): Promise<void> {
+  async #excuse(error: unknown, metadata: TableMetadata, inputs: readonly MergeInput[]): Promise<void> {
     if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
     const newest = await this.#table.load();
     const { files } = newest === null ? { files: [] } : await this.live.of(newest);
     const live = new Set(files.map(({ entry }) => entry.dataFile.filePath));
-    if (!run.files.every(({ path }) => live.has(path))) {
+    if (!inputs.every(({ file }) => live.has(file.filePath))) {
       throw conflict('commit-conflict', 'files were taken away while they were merged', {}, error);
     }
-    const reason = error.type === 'unsorted-input' ? 'unsorted' : 'unreadable';
     const { [INPUT_PATH]: named } = error.detail;
-    const paths = typeof named === 'string' ? [named] : run.files.map(({ path }) => path);
-    for (const path of paths) this.#failed.set(path, reason);
+    const unsorted = error.type === 'unsorted-input' ? await unsortedInputs(this.#ports, inputs, metadata) : [];
+    for (const path of unsorted) this.#unsorted.add(path);
+    // Those are sorted the next time.
+    const all = unsorted.length > 0 ? [] : inputs.map(({ file }) => file.filePath);
+    const paths = typeof named === 'string' ? [named] : all;
+    for (const path of paths) this.#failed.set(path, 'unreadable');
     const fault = faultOf(error);
-    if (fault !== null) this.#faulty.set(paths[0], fault);
+    if (fault !== null && paths.length > 0) this.#faulty.set(paths[0], fault);
     this.#tellFaults(live);
     this.#tries.lastError = errorRecord(error, this.#ports.clock.now());
     this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#tries.lastError });

@@ -3,9 +3,11 @@ import { corrupt } from '../core/base/errors.ts';
 import { COMPACT_GAP_BYTES, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
 import { release } from '../core/base/release.ts';
 import { type Column, type Columns, countOf } from '../core/columns/columns.ts';
-import { allRows, gatherColumn } from '../core/columns/gather.ts';
-import { releaseColumn } from '../core/columns/release.ts';
+import { allRows, gather, gatherColumn } from '../core/columns/gather.ts';
+import { releaseColumn, releaseColumns } from '../core/columns/release.ts';
+import type { MappedField } from '../core/iceberg/name-mapping.ts';
 import type { DataFile, Schema } from '../core/iceberg/types.ts';
+import { giveIds } from '../core/parquet/name-ids.ts';
 import {
   addIndexes,
   type ByteRange,
@@ -18,8 +20,17 @@ import {
   readWindow,
   rowGroupRange,
 } from '../core/parquet/reader.ts';
+import {
+  fieldsByReader,
+  generalBytes,
+  joinFields,
+  plainBytes,
+  planGeneral,
+  readGeneral,
+} from '../core/parquet/table-columns.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock, Random } from './ports.ts';
+import type { Windows } from './sorted-file.ts';
 import { persevere } from './uploader.ts';
 
 export interface WindowPorts {
@@ -27,19 +38,28 @@ export interface WindowPorts {
   clock: Clock;
   random: Random;
   decompress: Decompress;
+  gunzip: Decompress;
 }
 
-/** A data file that is read from its beginning to its end by windows of rows, each with one or a few range requests. */
-export class FileWindows {
+/**
+ * A data file that is read from its beginning to its end by windows of rows, each with one or a few range requests. Columns that only
+ * the general reader knows are in memory a row group at a time.
+ */
+export class FileWindows implements Windows {
   readonly #ports: WindowPorts;
   readonly #key: string;
   readonly #schema: Schema;
+  /** The fields of the schema by the reader that takes them. */
+  readonly #windowed: Schema;
+  readonly #general: Schema;
   readonly #footer: ParquetFooter;
   readonly #pieceBytesMax: number;
   #group = 0;
   #row = 0;
   /** The present row group, when it is small enough to be held. */
   #piece: Piece | null = null;
+  /** Its columns by the general reader. */
+  #whole: Columns | null = null;
 
   private constructor(ports: WindowPorts, key: string, schema: Schema, footer: ParquetFooter, pieceBytesMax: number) {
     this.#ports = ports;
@@ -47,12 +67,16 @@ export class FileWindows {
     this.#schema = schema;
     this.#footer = footer;
     this.#pieceBytesMax = pieceBytesMax;
+    const { windowed, general } = fieldsByReader(footer, schema);
+    this.#windowed = { ...schema, fields: windowed };
+    this.#general = { ...schema, fields: general };
   }
 
   /**
-   * Reads footer and page indexes. Row groups of at most `pieceBytesMax` are then read whole, larger ones page by page.
+   * Reads footer and page indexes. Row groups of at most `pieceBytesMax` are then read whole, larger ones page by page. `names`
+   * is the table's name mapping, for files without field ids.
    *
-   * @throws corrupt `data-file-missing`, `parquet-corrupt`; StoreError
+   * @throws corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`; StoreError
    */
   static async open(
     ports: WindowPorts,
@@ -60,6 +84,7 @@ export class FileWindows {
     file: DataFile,
     schema: Schema,
     pieceBytesMax: number,
+    names: readonly MappedField[] | null = null,
   ): Promise<FileWindows> {
     const size = Number(file.fileSizeInBytes);
     let tail = await read(
@@ -71,6 +96,7 @@ export class FileWindows {
     const length = footerLength(tail);
     if (length > tail.length) tail = await read(ports, key, { offset: Math.max(0, size - length), length }, size);
     const footer = parseFooter(tail, size);
+    giveIds(footer, names);
     if (BigInt(footer.rows) !== file.recordCount) {
       throw corrupt(
         'parquet-corrupt',
@@ -80,6 +106,26 @@ export class FileWindows {
     const index = indexRange(footer);
     if (index !== null) addIndexes(footer, { offset: index.offset, bytes: await read(ports, key, index, size) });
     return new FileWindows(ports, key, schema, footer, pieceBytesMax);
+  }
+
+  /** Memory that columns of one row group take beside the windows: those of the general reader. */
+  get heldBytes(): number {
+    const { rowGroups } = this.#footer;
+    return rowGroups.reduce((most, _, i) => Math.max(most, generalBytes(this.#footer, i, this.#general.fields)), 0);
+  }
+
+  /** Memory that all rows take, as far as the footer tells: a text that stands in a dictionary may be spelled out many times. */
+  get wholeBytes(): number {
+    return this.#footer.rowGroups.reduce(
+      (sum, _, i) =>
+        sum + plainBytes(this.#footer, i, this.#windowed.fields) + generalBytes(this.#footer, i, this.#general.fields),
+      0,
+    );
+  }
+
+  /** True when the file has a column for the field. */
+  has(fieldId: number): boolean {
+    return this.#footer.groupIds.has(fieldId) || this.#footer.columns.some(({ id }) => id === fieldId);
   }
 
   /** The next rows, at most `rowsMax`; `isLast` when the file has none behind them. */
@@ -95,16 +141,37 @@ export class FileWindows {
       this.#group++;
       this.#row = 0;
       if (this.#piece !== null) release(this.#piece.bytes);
+      if (this.#whole !== null) releaseColumns(this.#whole);
       this.#piece = null;
+      this.#whole = null;
     }
     return { window, isLast: rowGroups.slice(this.#group).every((group) => group.rows === 0) };
   }
 
   async #window(from: number, to: number): Promise<Columns> {
     const pieces = await this.#pieces(from, to);
-    const columns = readWindow(this.#footer, this.#group, this.#schema, from, to, pieces, this.#ports.decompress);
+    const { decompress } = this.#ports;
+    const columns = readWindow(this.#footer, this.#group, this.#windowed, from, to, pieces, decompress);
     if (this.#piece === null) for (const { bytes } of pieces) release(bytes);
-    return { ...columns, columns: columns.columns.map((column) => withoutUnused(column, to - from)) };
+    const windowed = { ...columns, columns: columns.columns.map((column) => withoutUnused(column, to - from)) };
+    if (this.#general.fields.length === 0) return windowed;
+    this.#whole ??= await this.#readWhole();
+    // A copy, since memory of a window is given back when it is used up.
+    const rows = Uint32Array.from({ length: to - from }, (_, i) => from + i);
+    return joinFields(this.#schema, [windowed, gather(this.#whole, rows)]);
+  }
+
+  async #readWhole(): Promise<Columns> {
+    const pieces = this.#piece === null ? [] : [this.#piece];
+    if (this.#piece === null) {
+      const ranges = planGeneral(this.#footer, this.#group, this.#general.fields, COMPACT_GAP_BYTES);
+      for (const range of ranges) pieces.push(await this.#read(range));
+    }
+    const { decompress: zstd, gunzip: gzip } = this.#ports;
+    return readGeneral(this.#footer, this.#group, this.#general, pieces, {
+      codecs: { zstd, gzip },
+      bytesMax: this.heldBytes,
+    });
   }
 
   async #pieces(from: number, to: number): Promise<Piece[]> {
@@ -114,7 +181,7 @@ export class FileWindows {
       this.#piece = await this.#read(whole);
       return [this.#piece];
     }
-    const ids = this.#schema.fields.map(({ id }) => id);
+    const ids = this.#windowed.fields.map(({ id }) => id);
     const pieces: Piece[] = [];
     for (const range of planWindow(this.#footer, this.#group, ids, from, to, COMPACT_GAP_BYTES)) {
       pieces.push(await this.#read(range));

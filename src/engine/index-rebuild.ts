@@ -1,10 +1,10 @@
-import type { Decompress } from '../core/base/codecs.ts';
 import { conflict, SluiceError } from '../core/base/errors.ts';
 import { INDEX_SCAN_BYTES_MAX, INDEX_TRIES_MAX } from '../core/base/index-limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import type { CommitIdentity, IndexOperation } from '../core/commit/operation.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
+import { nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import { ancestors, currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { totalsOf } from '../core/iceberg/summary.ts';
 import type { TableMetadata } from '../core/iceberg/types.ts';
@@ -40,7 +40,7 @@ export interface IndexReport {
  * when they have got in between, until nothing has. Anything else that got in between begins it anew.
  */
 export class IndexRebuild {
-  readonly #ports: TablePorts & { decompress: Decompress };
+  readonly #ports: TablePorts;
   readonly #table: OpenTable;
   readonly #commits: AdminCommits;
   readonly #live: LiveFiles;
@@ -98,6 +98,7 @@ export class IndexRebuild {
     return new NewestRows(this.#ports, this.#table.place, {
       schema,
       series,
+      names: nameMappingOf(metadata.properties),
       seriesMax: settings.lastValueSeriesMax,
       bytesMax: INDEX_SCAN_BYTES_MAX,
     });

@@ -1,23 +1,21 @@
-import { SluiceError } from '../core/base/errors.ts';
+import { COMPACT_NESTED_RUN_BYTES_MAX, COMPACT_NESTED_RUN_VALUES_MAX } from '../core/base/compact-limits.ts';
 import {
-  COMPACT_PIECE_BYTES,
+  COMPACT_RUN_BYTES_MAX,
   COMPACT_RUN_FILES_MAX,
   COMPACT_WINDOW_BYTES,
   COMPACT_WINDOW_ROWS,
-  TEXT_BYTES_GUESSED,
 } from '../core/base/limits.ts';
 import { byteSizeOf } from '../core/columns/row-bytes.ts';
-import { storageOf } from '../core/columns/storage.ts';
 import { currentOf, dedupOf } from '../core/commit/make-files.ts';
 import type { DataFile, Schema } from '../core/iceberg/types.ts';
 import { Merger } from '../core/maintain/merge.ts';
+import { nestedValuesGuessed, rowBytesGuessed } from '../core/maintain/row-guess.ts';
+import { isFlat } from '../core/parquet/layout.ts';
 import { tableSettings } from '../core/table/properties.ts';
-import { FileWindows, type WindowPorts } from './file-windows.ts';
+import type { WindowPorts } from './file-windows.ts';
+import { type MergeInput, ofFile, openInputs } from './merge-inputs.ts';
 import { OutputFiles, type OutputPlan, type OutputPorts } from './output-files.ts';
 import { runBounded } from './uploader.ts';
-
-/** In the detail of errors that are about one of the inputs: its path. */
-export const INPUT_PATH = 'data_file';
 
 export interface MergedFiles {
   outputs: DataFile[];
@@ -25,32 +23,16 @@ export interface MergedFiles {
   duplicates: number;
 }
 
-/** Bytes a row takes in a window, as far as the schema tells. */
-export function rowBytesGuessed(schema: Schema): number {
-  let bytes = 0;
-  for (const { type } of schema.fields) {
-    const storage = storageOf(type);
-    bytes += 1;
-    switch (storage.kind) {
-      case 'boolean':
-        bytes += 1;
-        break;
-      case 'int32':
-      case 'float32':
-        bytes += 4;
-        break;
-      case 'int64':
-      case 'float64':
-        bytes += 8;
-        break;
-      case 'fixed':
-        bytes += storage.width;
-        break;
-      default:
-        bytes += 4 + TEXT_BYTES_GUESSED;
-    }
-  }
-  return bytes;
+/** Bytes of Parquet that one slice merges. */
+export function runBytesMaxOf(schema: Schema): number {
+  return isFlat(schema) ? COMPACT_RUN_BYTES_MAX : COMPACT_NESTED_RUN_BYTES_MAX;
+}
+
+/** Rows that one slice merges. */
+export function runRowsMaxOf(schema: Schema): number {
+  return isFlat(schema)
+    ? Number.POSITIVE_INFINITY
+    : Math.floor(COMPACT_NESTED_RUN_VALUES_MAX / nestedValuesGuessed(schema));
 }
 
 /** Files whose windows fit the budget together. */
@@ -67,15 +49,15 @@ export function windowRows(files: number, rowBytes: number): number {
 }
 
 /**
- * Merges sorted files of one partition, the oldest first, into new ones, and uploads those. What is in memory is bounded:
- * a window of each input, the rows of a step, a row group, a part.
+ * Merges files of one partition, the oldest first, into new ones, and uploads those. What is in memory is bounded: a window of each
+ * input and what the general reader holds of it, files that have to be sorted, the rows of a step, a row group, a part.
  *
  * @throws corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`, all with `INPUT_PATH`; invalid
- * `unsorted-input`; StoreError
+ * `unsorted-input`; HeldTooMuch; StoreError
  */
 export async function mergeFiles(
   ports: WindowPorts & OutputPorts,
-  inputs: readonly { key: string; file: DataFile }[],
+  inputs: readonly MergeInput[],
   plan: OutputPlan,
 ): Promise<MergedFiles> {
   const { schema, sortOrder } = currentOf(plan.metadata);
@@ -85,13 +67,7 @@ export async function mergeFiles(
     order: sortOrder,
     dedup: dedup === undefined ? ('none' as const) : { ingestTimeId: dedup.ingestTimeId },
   };
-  const files = new Array<FileWindows>(inputs.length);
-  const pieceBytesMax = Math.floor(COMPACT_PIECE_BYTES / inputs.length);
-  await runBounded(
-    inputs.map(({ key, file }, i) => async () => {
-      files[i] = await ofFile(file, FileWindows.open(ports, key, file, schema, pieceBytesMax));
-    }),
-  );
+  const files = await openInputs(ports, inputs, plan.metadata);
   const merger = new Merger(by, inputs.length);
   const outputs = new OutputFiles(ports, plan);
   let rowBytes = 0;
@@ -114,18 +90,5 @@ export async function mergeFiles(
   } catch (error) {
     await outputs.abort();
     throw error;
-  }
-}
-
-/** What reading one file comes to; its errors name it. */
-async function ofFile<T>({ filePath }: DataFile, reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    const { kind, type, message, detail } = error;
-    const name = filePath.slice(filePath.lastIndexOf('/') + 1);
-    const told = message.endsWith(name) ? message : `${message}: ${filePath}`;
-    throw new SluiceError(kind, type, told, { ...detail, [INPUT_PATH]: filePath }, error);
   }
 }

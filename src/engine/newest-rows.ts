@@ -1,9 +1,11 @@
+import { COMPACT_HELD_FILE_BYTES_MAX } from '../core/base/compact-limits.ts';
 import { SluiceError } from '../core/base/errors.ts';
 import { INDEX_BYTES_MAX, INDEX_FOLD_BYTES, INDEX_WINDOW_ROWS } from '../core/base/index-limits.ts';
 import { COMPACT_PIECE_BYTES } from '../core/base/limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { gather } from '../core/columns/gather.ts';
 import { byteSizeOf } from '../core/columns/row-bytes.ts';
+import type { MappedField } from '../core/iceberg/name-mapping.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import { foldNewest, newestOf, type Series } from '../core/lastvalue/fold.ts';
 import type { LiveFile } from '../core/maintain/live-files.ts';
@@ -15,7 +17,7 @@ import type { TablePlace } from './open-table.ts';
 export type NoScan =
   /** Rows that delete files take away are in the data files still. */
   | 'delete-files'
-  /** Files that are no Parquet, are encrypted, or that this service's reader does not know. */
+  /** Files that are no Parquet, are encrypted, or that are not read here; or row groups of nested columns beyond the memory. */
   | 'unreadable-file'
   | 'table-too-large'
   | 'too-many-series'
@@ -25,6 +27,8 @@ export type NoScan =
 export interface NewestOf {
   schema: Schema;
   series: Series;
+  /** For files without field ids. */
+  names: readonly MappedField[] | null;
   seriesMax: number;
   /** Bytes of the files. */
   bytesMax: number;
@@ -80,11 +84,12 @@ export class NewestRows {
   }
 
   async #file({ entry: { dataFile } }: LiveFile): Promise<NoScan | null> {
-    const { schema, series } = this.#of;
+    const { schema, series, names } = this.#of;
     if (dataFile.fileFormat.toUpperCase() !== 'PARQUET' || dataFile.keyMetadata !== null) return 'unreadable-file';
     const key = keyAt(this.#place, dataFile.filePath);
     try {
-      const file = await FileWindows.open(this.#ports, key, dataFile, schema, COMPACT_PIECE_BYTES);
+      const file = await FileWindows.open(this.#ports, key, dataFile, schema, COMPACT_PIECE_BYTES, names);
+      if (file.heldBytes > COMPACT_HELD_FILE_BYTES_MAX) return 'unreadable-file';
       for (let isLast = dataFile.recordCount === 0n; !isLast; ) {
         const next = await file.next(INDEX_WINDOW_ROWS);
         isLast = next.isLast;

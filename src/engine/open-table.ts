@@ -28,6 +28,7 @@ export interface TablePorts {
   digest: Digest;
   compress: Compress;
   decompress: Decompress;
+  gunzip: Decompress;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { utf8 } from '../core/base/bytes.ts';
 import type { Compress, Digest } from '../core/base/codecs.ts';
+import { COMPACT_NESTED_GROUP_BYTES, COMPACT_NESTED_GROUP_ROWS } from '../core/base/compact-limits.ts';
 import { contentName } from '../core/base/ids.ts';
 import { COMPACT_GROUP_BYTES, COMPACT_GROUP_ROWS } from '../core/base/limits.ts';
 import { release } from '../core/base/release.ts';
@@ -15,6 +16,7 @@ import type { CommitIdentity } from '../core/commit/operation.ts';
 import { dataFilePath } from '../core/iceberg/locations.ts';
 import { partitionPath } from '../core/iceberg/partition-spec.ts';
 import type { DataFile, TableMetadata, Value } from '../core/iceberg/types.ts';
+import { isFlat } from '../core/parquet/layout.ts';
 import { type ParquetOptions, ParquetWriter } from '../core/parquet/writer.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { type Multipart, PART_BYTES_MIN, type Store } from '../store/store.ts';
@@ -56,6 +58,7 @@ export class OutputFiles {
   readonly #ports: OutputPorts;
   readonly #plan: OutputPlan;
   readonly #options: ParquetOptions;
+  readonly #groupBytes: number;
   readonly #files: DataFile[] = [];
   /** Rows that fill no row group yet; of the first, those before `#from` are written. */
   readonly #pending: Columns[] = [];
@@ -69,8 +72,10 @@ export class OutputFiles {
     this.#plan = plan;
     const { schema, sortOrder } = currentOf(plan.metadata);
     const { encodings, rowGroupRows } = tableSettings(plan.metadata.properties);
+    const flat = isFlat(schema);
+    this.#groupBytes = flat ? COMPACT_GROUP_BYTES : COMPACT_NESTED_GROUP_BYTES;
     this.#options = {
-      rowGroupRows: Math.min(rowGroupRows, COMPACT_GROUP_ROWS),
+      rowGroupRows: Math.min(rowGroupRows, flat ? COMPACT_GROUP_ROWS : COMPACT_NESTED_GROUP_ROWS),
       encodings,
       sortingColumns: sortingColumnsOf(schema, sortOrder),
       keyValues: [],
@@ -102,7 +107,7 @@ export class OutputFiles {
   /** Rows of the next row group, by what a row that waits takes on average. */
   #groupRows(): number {
     const rowBytes = this.#pendingBytes / Math.max(1, this.#pendingRows);
-    const fit = Math.floor(COMPACT_GROUP_BYTES / Math.max(1, rowBytes));
+    const fit = Math.floor(this.#groupBytes / Math.max(1, rowBytes));
     return Math.max(1, Math.min(this.#options.rowGroupRows, fit));
   }
 

@@ -93,7 +93,7 @@ test('latest: from the index, with rows that wait, by series, in each format, an
   await assertValidTable(service.bucket, `${WAREHOUSE}/latest/t`, { bucketName: BUCKET_NAME });
 });
 
-test('latest: lists, structs and maps, committed and waiting; without an index they are not looked through', async () => {
+test('latest: lists, structs and maps, committed and waiting, and looked through without an index', async () => {
   const table = service.table('latest', 'nested');
   const fields = [
     { name: 'time', type: 'timestamptz', required: true },
@@ -149,11 +149,7 @@ test('latest: lists, structs and maps, committed and waiting; without an index t
     headers,
     body: JSON.stringify({ filter: { partitions: [{ time_day: '2026-01-02' }] } }),
   });
-  const refused = await ask(service.send, 'GET', `${table.path}/latest`);
-  expect(expectProblem(refused, 422, 'no-last-value-index')).toMatchObject({
-    index: 'rows-removed',
-    reason: 'unreadable-file',
-  });
+  expect(await found()).toEqual({ source: 'scan', rows: { ...rows, c: b } });
 });
 
 test('latest: a table without a time column has none', async () => {

@@ -222,7 +222,7 @@ describe('compaction', () => {
     await expectValid(scenario.world);
   });
 
-  test('a file of another order, or one that is missing, is left alone and told', async () => {
+  test('a file that is missing is left alone and told, and the others are merged', async () => {
     await commits(3);
     const { world } = scenario;
     const [gone] = await liveFiles();

@@ -100,6 +100,31 @@ export async function duckdbFile(query: string, ids: string | null, options: str
 export const NESTED_IDS = `{time: 1, device: 2, v: 3, tags: {__duckdb_field_id: 4, element: 8},
   place: {__duckdb_field_id: 5, floor: 9, room: 10}, counts: {__duckdb_field_id: 6, key: 11, value: 12}, _ingest_ts: 7}`;
 
+/** The name mapping of `NESTED`, for files without ids; a room is an `x` in some. */
+export const NESTED_NAMES = {
+  'schema.name-mapping.default': JSON.stringify([
+    ...['time', 'device', 'v'].map((name, i) => ({ 'field-id': i + 1, names: [name] })),
+    { 'field-id': 4, names: ['tags'], fields: [{ 'field-id': 8, names: ['element'] }] },
+    {
+      'field-id': 5,
+      names: ['place'],
+      fields: [
+        { 'field-id': 9, names: ['floor'] },
+        { 'field-id': 10, names: ['x', 'room'] },
+      ],
+    },
+    {
+      'field-id': 6,
+      names: ['counts'],
+      fields: [
+        { 'field-id': 11, names: ['key'] },
+        { 'field-id': 12, names: ['value'] },
+      ],
+    },
+    { 'field-id': 7, names: ['_ingest_ts'] },
+  ]),
+};
+
 /** Appends a file as another writer does that knows of no order, no metrics and none of our keys. */
 export async function theirAppend(
   { world, service }: Scenario,
@@ -113,7 +138,7 @@ export async function theirAppend(
   const name = uuidV4(world.random.bytes(16));
   const dataFile: DataFile = {
     content: 0,
-    filePath: `${PLACE.location}/data/${name}.parquet`,
+    filePath: `${PLACE.location}/data/theirs-${name}.parquet`,
     fileFormat: 'PARQUET',
     partition: [...tuple],
     recordCount: BigInt(rows),

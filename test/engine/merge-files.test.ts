@@ -3,10 +3,11 @@ import { COMPACT_RUN_FILES_MAX, COMPACT_WINDOW_BYTES, COMPACT_WINDOW_ROWS } from
 import { makeFiles } from '../../src/core/commit/make-files.ts';
 import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import type { DataFile, TableMetadata } from '../../src/core/iceberg/types.ts';
+import { rowBytesGuessed } from '../../src/core/maintain/row-guess.ts';
 import { codecs } from '../../src/engine/codecs.ts';
 import { FileWindows } from '../../src/engine/file-windows.ts';
 import { newIdentity } from '../../src/engine/identity.ts';
-import { mergeFiles, rowBytesGuessed, runFilesMax, windowRows } from '../../src/engine/merge-files.ts';
+import { mergeFiles, runFilesMax, windowRows } from '../../src/engine/merge-files.ts';
 import { PART_BYTES_MIN } from '../../src/store/store.ts';
 import { columnsOf, rowsOf, schemaOf } from '../core/columns/rows.ts';
 import { newWorld } from '../sim/scenario.ts';

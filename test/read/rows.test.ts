@@ -9,7 +9,15 @@ import { readRows } from '../../src/read/rows.ts';
 import { parseRowsQuery } from '../../src/read/rows-query.ts';
 import { MeteredStore } from '../../src/store/metered.ts';
 import { metadataOf } from '../engine/file-operations.ts';
-import { commitRows, duckdbFile, NESTED, NESTED_IDS, newTable, theirAppend } from '../engine/foreign-files.ts';
+import {
+  commitRows,
+  duckdbFile,
+  NESTED,
+  NESTED_IDS,
+  NESTED_NAMES,
+  newTable,
+  theirAppend,
+} from '../engine/foreign-files.ts';
 import { update } from '../engine/theirs.ts';
 import { DAY, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, SeededRandom, type SeriesRow } from '../sim/service.ts';
@@ -211,28 +219,6 @@ describe('rows of nested columns, and of files that others wrote', () => {
     return scenario;
   }
 
-  const MAPPING = [
-    ...['time', 'device', 'v'].map((name, i) => ({ 'field-id': i + 1, names: [name] })),
-    { 'field-id': 4, names: ['tags'], fields: [{ 'field-id': 8, names: ['element'] }] },
-    {
-      'field-id': 5,
-      names: ['place'],
-      fields: [
-        { 'field-id': 9, names: ['floor'] },
-        { 'field-id': 10, names: ['x', 'room'] },
-      ],
-    },
-    {
-      'field-id': 6,
-      names: ['counts'],
-      fields: [
-        { 'field-id': 11, names: ['key'] },
-        { 'field-id': 12, names: ['value'] },
-      ],
-    },
-    { 'field-id': 7, names: ['_ingest_ts'] },
-  ];
-
   test('a file without field ids is refused by name; with a name mapping its rows are there', async () => {
     const scenario = await prepared();
     await expect(ask(scenario, 'limit=100')).rejects.toMatchObject({
@@ -241,8 +227,7 @@ describe('rows of nested columns, and of files that others wrote', () => {
       message: expect.stringMatching(/no field ids: warehouse\/ns\/t\/data\/.*\.parquet/),
     });
     const { world, service } = scenario;
-    const mapping = { 'schema.name-mapping.default': JSON.stringify(MAPPING) };
-    await world.clock.until(service.changes.properties(mapping, []));
+    await world.clock.until(service.changes.properties(NESTED_NAMES, []));
     const { rows } = await ask(scenario, 'limit=100&columns=time,device,v,tags,place,counts');
     expect(rows).toEqual(Array.from({ length: 60 }, (_, i) => told(i)));
     const some = await ask(scenario, 'order=desc&limit=3&device=d1&columns=place,tags');
@@ -252,8 +237,7 @@ describe('rows of nested columns, and of files that others wrote', () => {
   test('JSON, NDJSON and Arrow say the same', async () => {
     const scenario = await prepared();
     const { world, service } = scenario;
-    const mapping = { 'schema.name-mapping.default': JSON.stringify(MAPPING) };
-    await world.clock.until(service.changes.properties(mapping, []));
+    await world.clock.until(service.changes.properties(NESTED_NAMES, []));
     const { found } = await ask(scenario, 'limit=100&columns=time,device,v,tags,place,counts');
     const wanted = Array.from({ length: 60 }, (_, i) => told(i));
     const answer = (accept: string) => rowsResponse(rowsFormat(accept), found.columns, found.facts);

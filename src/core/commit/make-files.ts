@@ -1,4 +1,5 @@
 import type { Compress, Deflate, Digest } from '../base/codecs.ts';
+import { INGEST_NESTED_GROUP_ROWS } from '../base/compact-limits.ts';
 import { corrupt } from '../base/errors.ts';
 import { contentName } from '../base/ids.ts';
 import { INGEST_ROW_GROUP_ROWS } from '../base/limits.ts';
@@ -17,6 +18,7 @@ import { identifiedSchema, proposedSchema } from '../iceberg/proposal.ts';
 import { fieldByName } from '../iceberg/schema.ts';
 import type { ManifestEntry, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import { foldNewest, newestOf } from '../lastvalue/fold.ts';
+import { isFlat } from '../parquet/layout.ts';
 import { writeParquet } from '../parquet/writer.ts';
 import type { Upload } from '../sink.ts';
 import { type TableSettings, tableSettings } from '../table/properties.ts';
@@ -68,6 +70,7 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
   const newest: Columns[] = [];
   const { files } = planOf(columns, metadata);
   const sortingColumns = sortingColumnsOf(schema, sortOrder);
+  const rowGroupRows = isFlat(schema) ? INGEST_ROW_GROUP_ROWS : INGEST_NESTED_GROUP_ROWS;
   const uploads: Upload[] = [];
   const entries: ManifestEntry[] = [];
   const added = new ChangedFiles();
@@ -77,7 +80,7 @@ export function makeFiles(columns: Columns, input: FileMaking): MadeFiles {
     if (series !== null) newest.push(gather(rows, newestOf(rows, series)));
     const { bytes, facts } = writeParquet(
       rows,
-      { rowGroupRows: INGEST_ROW_GROUP_ROWS, encodings, sortingColumns, keyValues: [] },
+      { rowGroupRows, encodings, sortingColumns, keyValues: [] },
       input.compress,
     );
     const folder = partitionPath(spec, metadata.schemas, file.tuple);

@@ -1,12 +1,13 @@
+import { COMPACT_NESTED_GROUP_ROWS } from '../base/compact-limits.ts';
 import { ordersByKey } from '../columns/prepare-files.ts';
 import { currentOf, dedupOf } from '../commit/make-files.ts';
 import { tupleKey } from '../commit/select-files.ts';
 import { specById } from '../iceberg/metadata.ts';
 import { decodeValue } from '../iceberg/single-value.ts';
 import { startOfOrdinal, type TimeTransform } from '../iceberg/transform.ts';
-import type { DataFile, ManifestEntry, PartitionSpec, TableMetadata, Value } from '../iceberg/types.ts';
-import { isFlat } from '../parquet/layout.ts';
+import type { DataFile, ManifestEntry, PartitionSpec, Schema, TableMetadata, Value } from '../iceberg/types.ts';
 import { tableSettings } from '../table/properties.ts';
+import { nestedBytesGuessed, rowBytesGuessed } from './row-guess.ts';
 import type { TierFile } from './tiers.ts';
 
 /** A live data file as compaction knows it: what a manifest says of it, without its metrics. */
@@ -20,16 +21,16 @@ export interface LiveFile {
 
 /** Why files are not compacted here. */
 export type LeftAlone =
-  | 'nested-columns'
   | 'order-not-by-key'
   | 'other-spec'
-  | 'other-order'
   | 'other-format'
   | 'no-sequence-number'
   | 'delete-files'
-  | 'too-large'
   | 'unreadable'
-  | 'unsorted';
+  /** It has to be sorted, for which it is too large. */
+  | 'unsorted-too-large'
+  /** Columns of one of its row groups, read as a whole, take too much memory. */
+  | 'row-group-too-large';
 
 export function liveFileOf(entry: ManifestEntry, specId: number, timeId: number | null): LiveFile {
   const { dataFile } = entry;
@@ -66,7 +67,6 @@ export function timeIdOf(metadata: TableMetadata): number | null {
 /** Why nothing of this table can be compacted here; null when it can. */
 export function tableLeftAlone(metadata: TableMetadata): LeftAlone | null {
   const { schema, spec, sortOrder } = currentOf(metadata);
-  if (!isFlat(schema)) return 'nested-columns';
   const dedup = dedupOf(schema, tableSettings(metadata.properties));
   return dedup === undefined || ordersByKey(spec, sortOrder, dedup) ? null : 'order-not-by-key';
 }
@@ -77,13 +77,29 @@ export function leftAlone(
   metadata: TableMetadata,
   deleted: ReadonlySet<string> | 'all',
 ): LeftAlone | null {
-  const { spec, sortOrder } = currentOf(metadata);
-  const { fileFormat, sortOrderId, keyMetadata } = entry.dataFile;
+  const { spec } = currentOf(metadata);
+  const { fileFormat, keyMetadata } = entry.dataFile;
   if (specId !== spec['spec-id']) return 'other-spec';
   if (deleted === 'all' || deleted.has(partition)) return 'delete-files';
   if (fileFormat.toUpperCase() !== 'PARQUET' || keyMetadata !== null) return 'other-format';
-  if ((sortOrderId ?? 0) !== sortOrder['order-id']) return 'other-order';
   return entry.sequenceNumber === null || entry.fileSequenceNumber === null ? 'no-sequence-number' : null;
+}
+
+/** True for a file that claims another order than the table's, or none: it is sorted before it is merged. */
+export function claimsOtherOrder({ entry }: LiveFile, metadata: TableMetadata): boolean {
+  const { sortOrder } = currentOf(metadata);
+  return (entry.dataFile.sortOrderId ?? 0) !== sortOrder['order-id'];
+}
+
+/**
+ * Memory that a file takes while it is merged, besides its windows, as far as the schema tells: all of it when it has to be
+ * sorted, and else the nested columns of a row group of this service's files. What it really takes its footer tells.
+ */
+export function heldBytesGuessed({ entry }: LiveFile, schema: Schema, mustSort: boolean): number {
+  const rows = Number(entry.dataFile.recordCount);
+  return mustSort
+    ? rows * rowBytesGuessed(schema)
+    : Math.min(rows, COMPACT_NESTED_GROUP_ROWS) * nestedBytesGuessed(schema);
 }
 
 /** Partitions that delete files may touch: their own, and all when one is of another spec or of no partition. */
@@ -100,15 +116,21 @@ export function deletedPartitions(
   return partitions;
 }
 
-export function tierFileOf(file: LiveFile, metadata: TableMetadata, isUsable: boolean): TierFile {
+export function tierFileOf(
+  file: LiveFile,
+  metadata: TableMetadata,
+  { isUsable, heldBytes }: Pick<TierFile, 'isUsable' | 'heldBytes'>,
+): TierFile {
   const { dataFile, sequenceNumber } = file.entry;
   const spec = specById(metadata, file.specId);
   return {
     path: dataFile.filePath,
     bytes: Number(dataFile.fileSizeInBytes),
+    rows: Number(dataFile.recordCount),
     sequenceNumber: sequenceNumber ?? 0n,
     partition: file.partition,
     endMicros: spec === null ? null : endOf(spec, dataFile.partition),
+    heldBytes,
     isUsable,
   };
 }

@@ -9,12 +9,15 @@
 export interface TierFile {
   path: string;
   bytes: number;
+  rows: number;
   /** Data sequence number. */
   sequenceNumber: bigint;
   /** Which partition, told by `tupleKey`. */
   partition: string;
   /** First instant after the partition, UTC microseconds; null when the table is not partitioned by time. */
   endMicros: bigint | null;
+  /** Memory that it takes while it is merged, besides its windows. */
+  heldBytes: number;
   /** False for a file that this service leaves alone. With dedup no run goes past it. */
   isUsable: boolean;
 }
@@ -31,7 +34,9 @@ export interface TierPolicy {
   full: boolean;
   /** Bounds of one run. */
   runBytesMax: number;
+  runRowsMax: number;
   runFilesMax: number;
+  runHeldBytesMax: number;
 }
 
 /** Files of one partition to be merged, in order of data sequence number. */
@@ -105,13 +110,17 @@ function bySequence(a: TierFile, b: TierFile): number {
   return a.path < b.path ? -1 : 1;
 }
 
+/** Small also by its rows: one that fills a run could never be merged with anything either. */
+function isSmallFile({ isUsable, bytes, rows }: TierFile, policy: TierPolicy): boolean {
+  return isUsable && bytes < smallBelow(policy) && rows < (3 / 4) * policy.runRowsMax;
+}
+
 /** The whole partition while that is one run of less than two targets; else its small files. Null with less than two. */
 function wholeRun(list: readonly TierFile[], policy: TierPolicy): TierFile[] | null {
-  const limit = smallBelow(policy);
-  const isSmall = (file: TierFile) => file.isUsable && file.bytes < limit;
+  const isSmall = (file: TierFile) => isSmallFile(file, policy);
   if (list.filter(isSmall).length < 2) return null;
   const bytes = list.reduce((sum, file) => sum + file.bytes, 0);
-  const fitsOne = bytes < 2 * policy.targetBytes && bytes <= policy.runBytesMax && list.length <= policy.runFilesMax;
+  const fitsOne = bytes < 2 * policy.targetBytes && fitsRun(list, policy);
   return fitsOne && list.every(({ isUsable }) => isUsable) ? [...list] : firstRun(list, isSmall, policy, 2);
 }
 
@@ -132,11 +141,10 @@ function worthIt(run: readonly TierFile[]): TierFile[] | null {
 }
 
 function tierRun(list: readonly TierFile[], policy: TierPolicy): { run: TierRun | null; longest: number } {
-  const limit = smallBelow(policy);
-  const small = list.filter((file) => file.isUsable && file.bytes < limit);
+  const small = list.filter((file) => isSmallFile(file, policy));
   let longest = 0;
   for (const tier of new Set(small.map(({ bytes }) => tierOf(bytes)))) {
-    const isOf = (file: TierFile) => file.isUsable && file.bytes < limit && tierOf(file.bytes) === tier;
+    const isOf = (file: TierFile) => isSmallFile(file, policy) && tierOf(file.bytes) === tier;
     const files = firstRun(list, isOf, policy, policy.minFiles);
     if (files !== null) return { run: { partition: list[0].partition, reason: 'tier', files }, longest: 0 };
     // What is appended goes behind the last file: only a run that ends there can grow.
@@ -193,15 +201,22 @@ function segmentsOf(list: readonly TierFile[], isWanted: (file: TierFile) => boo
   return segments;
 }
 
+function fitsRun(files: readonly TierFile[], policy: TierPolicy): boolean {
+  const sum = (of: (file: TierFile) => number) => files.reduce((all, file) => all + of(file), 0);
+  return (
+    files.length <= policy.runFilesMax &&
+    sum(({ bytes }) => bytes) <= policy.runBytesMax &&
+    sum(({ rows }) => rows) <= policy.runRowsMax &&
+    sum(({ heldBytes }) => heldBytes) <= policy.runHeldBytesMax
+  );
+}
+
 /** As many of the oldest as fit one run. A group is cut only when nothing follows it: see `segmentsOf`. */
-function cut(groups: readonly (readonly TierFile[])[], { runBytesMax, runFilesMax }: TierPolicy): TierFile[] {
+function cut(groups: readonly (readonly TierFile[])[], policy: TierPolicy): TierFile[] {
   const run: TierFile[] = [];
-  let bytes = 0;
-  const fits = (more: readonly TierFile[]) =>
-    run.length + more.length <= runFilesMax && bytes + more.reduce((sum, file) => sum + file.bytes, 0) <= runBytesMax;
+  const fits = (more: readonly TierFile[]) => fitsRun([...run, ...more], policy);
   const take = (more: readonly TierFile[]) => {
     run.push(...more);
-    for (const file of more) bytes += file.bytes;
   };
   const [first, ...rest] = groups;
   for (const file of first) if (fits([file])) take([file]);

@@ -18,9 +18,11 @@ import { CODECS_READ, codecName, columnOf, InflatedLeft, leavesOf, type ParquetC
 import { nodesOf, type ParquetNode } from './foreign-schema.ts';
 import { castById } from './id-casts.ts';
 import {
+  BYTE_ARRAY,
   BYTE_STREAM_SPLIT,
   DELTA_BINARY_PACKED,
   DOUBLE,
+  FIXED_LEN_BYTE_ARRAY,
   FLOAT,
   INT32,
   INT64,
@@ -106,6 +108,18 @@ export function generalBytes(footer: ParquetFooter, rowGroup: number, fields: re
     const { values, inflatedLength } = chunks[place];
     // What pages hold stands in memory as it is and once more as values.
     return sum + values * GENERAL_VALUE_BYTES + 2 * inflatedLength;
+  }, 0);
+}
+
+/** Memory that these fields of a row group take as typed columns, those that are read by windows; dictionaries once. */
+export function plainBytes(footer: ParquetFooter, rowGroup: number, fields: readonly NestedField[]): number {
+  const { rows, chunks } = footer.rowGroups[rowGroup];
+  return fields.reduce((sum, { id }) => {
+    const at = footer.columns.findIndex((column) => column.id === id);
+    if (at === -1) return sum;
+    const { physical, length } = footer.columns[at];
+    const width = physical === BYTE_ARRAY ? 4 : physical === FIXED_LEN_BYTE_ARRAY ? length : 8;
+    return sum + rows * (1 + width) + (physical === BYTE_ARRAY ? chunks[at].inflatedLength : 0);
   }, 0);
 }
 

@@ -11,6 +11,8 @@ const POLICY: TierPolicy = {
   full: false,
   runBytesMax: 4096 * KIB,
   runFilesMax: 6,
+  runRowsMax: 1_000_000,
+  runHeldBytesMax: 1000,
 };
 
 /** A file named for its number; of one partition unless said otherwise. */
@@ -20,6 +22,8 @@ const file = (n: number, kib: number, more: Partial<TierFile> = {}): TierFile =>
   sequenceNumber: BigInt(n),
   partition: 'p',
   endMicros: 100n,
+  rows: 1,
+  heldBytes: 0,
   isUsable: true,
   ...more,
 });
@@ -45,6 +49,15 @@ describe('tiers', () => {
     const just = [1, 2, 3, 4].map((n) => file(n, 767));
     expect(names(just)).toEqual([['tier', 'f001', 'f002', 'f003', 'f004']]);
     expect(names([...just.slice(0, 3), file(4, 768)])).toEqual([]);
+  });
+
+  test('a run holds no more memory and no more rows than it may, and a file that fills one by its rows is not small', () => {
+    const held = [1, 2, 3, 4].map((n) => file(n, 1, { heldBytes: 400 }));
+    expect(names(held)).toEqual([['tier', 'f001', 'f002']]);
+    expect(names(held, { full: true })).toEqual([['full', 'f001', 'f002']]);
+    const long = [1, 2, 3, 4].map((n) => file(n, 1, { rows: 300_000 }));
+    expect(names(long)).toEqual([['tier', 'f001', 'f002', 'f003']]);
+    expect(names([...long.slice(1), file(5, 1, { rows: 750_000 })])).toEqual([]);
   });
 
   test('tier: with dedup a file of another size between ends the run, without it does not', () => {
