@@ -183,7 +183,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'numbers are given out a second time, and batches under them swallowed',
     changes: [
       {
-        file: 'src/engine/table-writer.ts',
+        file: 'src/engine/ledger-check.ts',
         from: `if (watermark !== null && watermark > BigInt(state.lastSequence)) {`,
         to: `if (watermark !== null && watermark < 0n) {`,
       },
