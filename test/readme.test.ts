@@ -97,6 +97,8 @@ describe('readme', () => {
     const last = readdirSync(results).filter((name) => /^cost-.*\.json$/.test(name));
     const report = JSON.parse(readFileSync(join(results, last.sort().at(-1) ?? ''), 'utf8')) as CostReport;
     for (const row of costRows(report)) expect(readme).toContain(`\n${row}\n`);
+    expect(readme).toContain(`it reads ${report.idle.rowsRead} rows of its database, writes none`);
+    expect(report.idle).toMatchObject({ classA: 0, classB: 0, rowsWritten: 0 });
     const { classA, classB, rowsWritten, rowsRead, objectRequests } = PRICES;
     for (const price of [
       `$${classA.toFixed(2)} a million operations of class A`,

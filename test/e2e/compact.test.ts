@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseMetrics, sampleOf } from '../http/prometheus.ts';
 import { openDuckdb } from '../oracle/duckdb.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { assertValidTable } from '../oracle/validator.ts';
@@ -169,4 +170,10 @@ test('maintenance by request: every step tells what it did; a dry run changes no
     flush_ms: null,
     sweep_ms: null,
   });
+  const samples = parseMetrics((await ask(service.send, 'GET', `${table.path}/metrics`)).text);
+  const of = (name: string, step: string) => sampleOf(samples, `sluice_upkeep_${name}`, { step });
+  expect(of('due_timestamp_seconds', 'erase')).toBe((status.doomed.due_ms ?? 0) / 1000);
+  expect(of('due_timestamp_seconds', 'sweep')).toBeNull();
+  for (const step of ['retention', 'compact', 'expire', 'erase', 'sweep']) expect(of('failures', step)).toBe(0);
+  expect(sampleOf(samples, 'sluice_faults')).toBeNull();
 });
