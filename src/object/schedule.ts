@@ -36,12 +36,15 @@ export class Schedule {
   }
 
   /**
-   * Sets the alarm for `dueMs` as far as it is not: an incarnation that has just begun does not know what is set, and the
+   * Sets the alarm for what is due as far as it is not: an incarnation that has just begun does not know what is set, and the
    * platform may have lost it (nothing is stored, or long past). Where it stands, nothing is written.
    */
-  async repair(dueMs: number | null): Promise<void> {
-    if (dueMs === null) return;
+  async repair(due: () => number | null): Promise<void> {
     const stored = await this.#storage.getAlarm();
+    // Asked for after the wait: what was due before it may be done.
+    const dueMs = due();
+    // While an alarm is handled none is stored, and the handler sets the next one.
+    if (dueMs === null || this.#isHandled) return;
     const nowMs = this.#clock.now();
     const stands = stored !== null && stored > nowMs - ALARM_LATE_MS && stored <= Math.max(dueMs, nowMs + 1);
     this.#dueMs = stands ? dueMs : null;

@@ -158,7 +158,7 @@ export class TableParts {
 
   /** Sets the alarm for what is due if it is not set: another incarnation may have done so, and the platform may have lost it. */
   resume(): Promise<void> {
-    return this.schedule.repair(this.writer.dueMs());
+    return this.schedule.repair(() => this.writer.dueMs());
   }
 
   /** Does what is due, when the alarm that was set to `atMs` has gone off, and sets the next one. Never throws. */

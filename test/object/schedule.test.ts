@@ -64,22 +64,22 @@ describe('schedule', () => {
   test('repair: sets what the platform has lost, and leaves alone what is only late', async () => {
     schedule.arm(20_000);
     nowMs = 20_000 + ALARM_LATE_MS - 1;
-    await schedule.repair(20_000);
+    await schedule.repair(() => 20_000);
     expect(set).toEqual([20_000]);
     nowMs++;
-    await schedule.repair(20_000);
+    await schedule.repair(() => 20_000);
     expect(set).toEqual([20_000, nowMs + 1]);
     stored = null;
-    await schedule.repair(20_000);
+    await schedule.repair(() => 20_000);
     expect(set).toEqual([20_000, nowMs + 1, nowMs + 1]);
     stored = null;
-    await schedule.repair(null);
+    await schedule.repair(() => null);
     expect(set).toHaveLength(3);
   });
 
   test('repair: an incarnation that has just begun writes nothing where the alarm stands, and later ones count from there', async () => {
     stored = 20_000;
-    await schedule.repair(20_000);
+    await schedule.repair(() => 20_000);
     schedule.arm(25_000);
     expect(set).toEqual([]);
     schedule.arm(15_000);
@@ -88,13 +88,32 @@ describe('schedule', () => {
 
   test('repair: what is due before the alarm that is set has it set anew', async () => {
     stored = 20_000;
-    await schedule.repair(15_000);
+    await schedule.repair(() => 15_000);
     expect(set).toEqual([15_000]);
+  });
+
+  test('repair: nothing is set while an alarm is handled, nor forgotten of what its handler sets', async () => {
+    schedule.arm(10_001);
+    schedule.fired(10_001);
+    stored = null;
+    await schedule.repair(() => 30_000);
+    schedule.handled();
+    schedule.arm(20_000);
+    expect(set).toEqual([10_001, 20_000]);
+  });
+
+  test('repair: what is due is asked for after the wait, in which a handler may have ended', async () => {
+    let dueMs = 30_000;
+    const repaired = schedule.repair(() => dueMs);
+    dueMs = 20_000;
+    schedule.arm(dueMs);
+    await repaired;
+    expect(stored).toBe(20_000);
   });
 
   test('repair: the alarm that is about to be handled is not set a second time', async () => {
     stored = nowMs;
-    await schedule.repair(0);
+    await schedule.repair(() => 0);
     expect(set).toEqual([]);
   });
 });
