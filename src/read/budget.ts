@@ -4,13 +4,15 @@ import {
   ROWS_FOUND_BYTES_MAX,
   ROWS_READ_BYTES_MAX,
   ROWS_READ_FILES_MAX,
+  ROWS_WORK_BYTES_MAX,
 } from '../core/base/read-limits.ts';
 
 /** What one request reads of the store, and the bound of it. */
 export class ReadBudget {
   bytes = 0;
   files = 0;
-  #turn: Promise<unknown> = Promise.resolve();
+  #held = 0;
+  readonly #waiting: (() => void)[] = [];
 
   /** Asked before bytes are read. Throws rejected `too-much-to-read`. */
   spend(bytes: number): void {
@@ -18,11 +20,18 @@ export class ReadBudget {
     if (this.bytes > ROWS_READ_BYTES_MAX) throw tooMuch(`more than ${mib(ROWS_READ_BYTES_MAX)} of files`);
   }
 
-  /** Work that takes much memory, one at a time. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#turn.then(work);
-    this.#turn = run.catch(() => undefined);
-    return run;
+  /** Work that takes so much memory, once there is room for it beside other work; what needs more than all of it goes alone. */
+  async holding<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    while (this.#held > 0 && this.#held + bytes > ROWS_WORK_BYTES_MAX) {
+      await new Promise<void>((go) => this.#waiting.push(go));
+    }
+    this.#held += bytes;
+    try {
+      return await work();
+    } finally {
+      this.#held -= bytes;
+      for (const go of this.#waiting.splice(0)) go();
+    }
   }
 
   /** Asked before a data file is opened. Throws rejected `too-much-to-read`. */

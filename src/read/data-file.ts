@@ -1,6 +1,11 @@
 import { corrupt, rejected, SluiceError } from '../core/base/errors.ts';
-import { COMPACT_GAP_BYTES, PAGE_ROWS, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
-import { ROWS_GENERAL_BYTES_MAX, ROWS_WINDOW_ROWS } from '../core/base/read-limits.ts';
+import { COMPACT_GAP_BYTES, PARQUET_TAIL_BYTES } from '../core/base/limits.ts';
+import {
+  ROWS_GENERAL_BYTES_MAX,
+  ROWS_STEP_BYTES,
+  ROWS_WINDOW_ROWS,
+  ROWS_WORK_BYTES_MAX,
+} from '../core/base/read-limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { gather, slice } from '../core/columns/gather.ts';
@@ -13,12 +18,16 @@ import {
   type ByteRange,
   coalesce,
   footerLength,
+  isReadWhole,
   PARQUET_UNSUPPORTED,
   type ParquetFooter,
   type Piece,
+  pageCount,
   parseFooter,
   planWindow,
+  rangesOf,
   readWindow,
+  windowBytes,
 } from '../core/parquet/reader.ts';
 import { fieldsByReader, generalBytes, joinFields, planGeneral, readGeneral } from '../core/parquet/table-columns.ts';
 import { persevere } from '../engine/uploader.ts';
@@ -93,73 +102,115 @@ export class DataFileReader {
   windows(rowGroup: number, tests: readonly ValueTest[], schema: Schema): RowRange[] {
     const { rows } = this.#footer.rowGroups[rowGroup];
     if (fieldsByReader(this.#footer, schema).general.length > 0) return rows === 0 ? [] : [{ from: 0, to: rows }];
-    return rowsToRead(this.#footer, rowGroup, tests, this.#indexes).flatMap(({ from, to }) =>
-      Array.from({ length: Math.ceil((to - from) / ROWS_WINDOW_ROWS) }, (_, i) => ({
-        from: from + i * ROWS_WINDOW_ROWS,
-        to: Math.min(to, from + (i + 1) * ROWS_WINDOW_ROWS),
-      })),
-    );
+    return rowsToRead(this.#footer, rowGroup, tests, this.#indexes).flatMap(inWindows);
   }
 
-  /** Rows of a window, as columns of `schema`. */
-  async window(rowGroup: number, { from, to }: RowRange, schema: Schema): Promise<Columns> {
-    const [columns] = await this.#stretches(rowGroup, [{ from, to }], schema);
-    return columns;
+  /**
+   * Reads windows of a row group, which ascend, as columns of `schema`, one after the other as long as they are wanted.
+   *
+   * @throws rejected `too-much-to-read`, `unsupported-file`; corrupt `data-file-missing`, `parquet-corrupt`; StoreError; and
+   * what `take` throws
+   */
+  async read(
+    rowGroup: number,
+    windows: readonly RowRange[],
+    schema: Schema,
+    { isWanted, take }: { isWanted(window: RowRange): boolean; take(columns: Columns, window: RowRange): void },
+  ): Promise<void> {
+    const { windowed, general } = fieldsByReader(this.#footer, schema);
+    for (const step of this.#steps(rowGroup, windows, windowed, general)) {
+      if (!isWanted(step.windows[0])) return;
+      await this.#budget.holding(step.bytes, async () => {
+        const pieces = await this.#pieces(step.plan);
+        const whole = general.length === 0 ? null : await this.#general(rowGroup, { ...schema, fields: general });
+        for (const window of step.windows) {
+          if (!isWanted(window)) return;
+          const part = this.#window(rowGroup, window, { ...schema, fields: windowed }, pieces);
+          take(whole === null ? part : joinFields(schema, [part, slice(whole, window.from, window.to)]), window);
+        }
+      });
+    }
   }
 
   /** Rows of one row group by their numbers, which ascend. Only pages that hold one of them are read. */
   async rowsAt(rowGroup: number, rows: Int32Array, schema: Schema): Promise<Columns> {
-    const ranges = stretchesOf(rows);
-    const parts = await this.#stretches(rowGroup, ranges, schema);
+    // Columns of wide values have more pages than others, and most of them hold none of a few rows.
+    const alike = Map.groupBy(schema.fields, ({ id }) => pageCount(this.#footer, rowGroup, id));
+    const parts: Columns[] = [];
+    for (const fields of alike.values()) parts.push(await this.#rowsAt(rowGroup, rows, { ...schema, fields }));
+    return joinFields(schema, parts);
+  }
+
+  async #rowsAt(rowGroup: number, rows: Int32Array, schema: Schema): Promise<Columns> {
+    const parts: Columns[] = [];
     let at = 0;
-    const gathered = parts.map((part, i) => {
-      const { from, to } = ranges[i];
+    const take = (part: Columns, { from, to }: RowRange) => {
       const start = at;
       while (at < rows.length && rows[at] < to) at++;
-      return gather(
-        part,
-        Uint32Array.from(rows.subarray(start, at), (row) => row - from),
-      );
-    });
-    return concat(gathered, schema);
-  }
-
-  async #stretches(rowGroup: number, ranges: readonly RowRange[], schema: Schema): Promise<Columns[]> {
-    const { windowed, general } = fieldsByReader(this.#footer, schema);
-    const parts = await this.#windowed(rowGroup, ranges, { ...schema, fields: windowed });
-    if (general.length === 0) return parts;
-    const whole = await this.#general(rowGroup, { ...schema, fields: general });
-    return parts.map((part, i) => joinFields(schema, [part, slice(whole, ranges[i].from, ranges[i].to)]));
-  }
-
-  async #windowed(rowGroup: number, ranges: readonly RowRange[], schema: Schema): Promise<Columns[]> {
+      const own = Uint32Array.from(rows.subarray(start, at), (row) => row - from);
+      parts.push(gather(part, own));
+    };
     const ids = schema.fields.map(({ id }) => id);
-    const pieces = await this.#pieces(
-      ranges.flatMap(({ from, to }) => planWindow(this.#footer, rowGroup, ids, from, to)),
-    );
+    const windows = rangesOf(this.#footer, rowGroup, ids, rows).flatMap(inWindows);
+    await this.read(rowGroup, windows, schema, { isWanted: () => true, take });
+    return concat(parts, schema);
+  }
+
+  /** The windows in steps that take little memory each; all in one where a column is read whole, which each step would do again. */
+  #steps(
+    rowGroup: number,
+    windows: readonly RowRange[],
+    windowed: readonly NestedField[],
+    general: readonly NestedField[],
+  ): Step[] {
+    if (windows.length === 0) return [];
+    const ids = windowed.map(({ id }) => id);
+    const planOf = (some: readonly RowRange[]) =>
+      coalesce(
+        some.flatMap(({ from, to }) => planWindow(this.#footer, rowGroup, ids, from, to)),
+        0,
+      );
+    const stepOf = (some: readonly RowRange[]): Step => {
+      const plan = planOf(some);
+      const decoded = Math.max(...some.map((window) => windowBytes(this.#footer, rowGroup, ids, window)));
+      const bytes = lengthOf(plan) + decoded + generalBytes(this.#footer, rowGroup, general);
+      this.#checkMemory(bytes, 2 * ROWS_WORK_BYTES_MAX, [...windowed, ...general]);
+      return { windows: some, plan, bytes };
+    };
+    if (general.length > 0 || isReadWhole(this.#footer, rowGroup, ids)) return [stepOf(windows)];
+    const steps: RowRange[][] = [];
+    let bytes = Number.POSITIVE_INFINITY;
+    for (const window of windows) {
+      const more = lengthOf(planOf([window]));
+      bytes += more;
+      if (bytes <= ROWS_STEP_BYTES) steps[steps.length - 1].push(window);
+      else {
+        steps.push([window]);
+        bytes = more;
+      }
+    }
+    return steps.map(stepOf);
+  }
+
+  #window(rowGroup: number, { from, to }: RowRange, schema: Schema, pieces: readonly Piece[]): Columns {
     const { decompress } = this.#ports.codecs;
-    return named(this.#key, () =>
-      ranges.map(({ from, to }) => readWindow(this.#footer, rowGroup, schema, from, to, pieces, decompress)),
-    );
+    return named(this.#key, () => readWindow(this.#footer, rowGroup, schema, from, to, pieces, decompress));
   }
 
-  /** Columns of a whole row group: one at a time, since they take more memory than all else. */
-  #general(rowGroup: number, schema: Schema): Promise<Columns> {
-    return this.#budget.inTurn(async () => {
-      this.#checkMemory(rowGroup, schema.fields);
-      const pieces = await this.#pieces(planGeneral(this.#footer, rowGroup, schema.fields));
-      const { decompress: zstd, gunzip: gzip } = this.#ports.codecs;
-      const options = { codecs: { zstd, gzip }, bytesMax: ROWS_GENERAL_BYTES_MAX };
-      return named(this.#key, () => readGeneral(this.#footer, rowGroup, schema, pieces, options));
-    });
+  /** Columns of a whole row group. */
+  async #general(rowGroup: number, schema: Schema): Promise<Columns> {
+    this.#checkMemory(generalBytes(this.#footer, rowGroup, schema.fields), ROWS_GENERAL_BYTES_MAX, schema.fields);
+    const pieces = await this.#pieces(planGeneral(this.#footer, rowGroup, schema.fields));
+    const { decompress: zstd, gunzip: gzip } = this.#ports.codecs;
+    const options = { codecs: { zstd, gzip }, bytesMax: ROWS_GENERAL_BYTES_MAX };
+    return named(this.#key, () => readGeneral(this.#footer, rowGroup, schema, pieces, options));
   }
 
-  #checkMemory(rowGroup: number, fields: readonly NestedField[]): void {
-    const bytes = generalBytes(this.#footer, rowGroup, fields);
-    if (bytes <= ROWS_GENERAL_BYTES_MAX) return;
+  #checkMemory(bytes: number, bytesMax: number, fields: readonly NestedField[]): void {
+    if (bytes <= bytesMax) return;
     const names = fields.map(({ name }) => name).join(', ');
     const message = `columns of a row group would take too much memory, ask for others: ${names}: ${this.#key}`;
-    throw rejected('unsupported-file', message, { bytes, bytesMax: ROWS_GENERAL_BYTES_MAX });
+    throw rejected('unsupported-file', message, { bytes, bytesMax });
   }
 
   async #pieces(wanted: ByteRange[]): Promise<Piece[]> {
@@ -171,6 +222,25 @@ export class DataFileReader {
   }
 }
 
+/** Windows whose bytes are read at once. */
+interface Step {
+  windows: readonly RowRange[];
+  plan: ByteRange[];
+  /** What it takes of memory: what is read, and the largest window. */
+  bytes: number;
+}
+
+function lengthOf(plan: readonly ByteRange[]): number {
+  return plan.reduce((sum, { length }) => sum + length, 0);
+}
+
+function inWindows({ from, to }: RowRange): RowRange[] {
+  return Array.from({ length: Math.ceil((to - from) / ROWS_WINDOW_ROWS) }, (_, i) => ({
+    from: from + i * ROWS_WINDOW_ROWS,
+    to: Math.min(to, from + (i + 1) * ROWS_WINDOW_ROWS),
+  }));
+}
+
 /** What is not read here is told with the file that has it. */
 function named<T>(key: string, read: () => T): T {
   try {
@@ -179,17 +249,6 @@ function named<T>(key: string, read: () => T): T {
     if (!(error instanceof SluiceError && error.type === PARQUET_UNSUPPORTED)) throw error;
     throw rejected('unsupported-file', `${error.message}: ${key}`, error.detail, error);
   }
-}
-
-/** Ranges that hold the rows; one ends where no row follows for the length of a page. */
-function stretchesOf(rows: Int32Array): RowRange[] {
-  const ranges: RowRange[] = [];
-  for (const row of rows) {
-    const last = ranges[ranges.length - 1];
-    if (last !== undefined && row - last.to < PAGE_ROWS) last.to = row + 1;
-    else ranges.push({ from: row, to: row + 1 });
-  }
-  return ranges;
 }
 
 function isWithin({ offset, length }: ByteRange, piece: Piece): boolean {

@@ -252,14 +252,15 @@ function testsNow({ tests, timeId, by }: Scan, found: FoundRows): ValueTest[] {
 async function findInFile(file: DataFileReader, rank: number, scan: Scan, found: FoundRows): Promise<void> {
   const schema: Schema = { ...scan.schema, fields: [...scan.by.fields] };
   for (let group = 0; group < file.rowGroups; group++) {
-    for (const window of file.windows(group, testsNow(scan, found), schema)) {
-      if (found.isBeyond(rank, group, window.from)) return;
-      const columns = await file.window(group, window, schema);
-      const rows = wantedRows(columns, scan, found);
-      const numbers = Int32Array.from(rows, (row) => window.from + row);
-      found.add(rank, group, gather(columns, rows).columns, numbers);
-      if (found.isLargerThan(ROWS_FOUND_BYTES_MAX)) throw foundTooLarge();
-    }
+    await file.read(group, file.windows(group, testsNow(scan, found), schema), schema, {
+      isWanted: ({ from }) => !found.isBeyond(rank, group, from),
+      take: (columns, { from }) => {
+        const rows = wantedRows(columns, scan, found);
+        const numbers = Int32Array.from(rows, (row) => from + row);
+        found.add(rank, group, gather(columns, rows).columns, numbers);
+        if (found.isLargerThan(ROWS_FOUND_BYTES_MAX)) throw foundTooLarge();
+      },
+    });
   }
 }
 

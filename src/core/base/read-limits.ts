@@ -17,6 +17,13 @@ export const ROWS_FOUND_BYTES_MAX = 16 * 1024 * 1024;
 /** Rows whose keys are looked at in one step: four pages. */
 export const ROWS_WINDOW_ROWS = 16_384;
 
+/** Memory that pages and the columns of a window take, of all files that are read at once. The largest row group of a file of this
+ * service takes so much; what takes more is read while nothing else is, and twice as much is refused. */
+export const ROWS_WORK_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Bytes of pages that are read in one step of a file: enough to save the wait for each. */
+export const ROWS_STEP_BYTES = 4 * 1024 * 1024;
+
 /** Data files that stay open between finding rows and reading their other columns: the end of each is in memory, 64 KiB. */
 export const ROWS_HELD_FILES_MAX = 128;
 

@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts';
 import type { Decompress } from '../base/codecs.ts';
 import { corrupt, SluiceError } from '../base/errors.ts';
-import { PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
+import { PAGE_ROWS, PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
 import type { Column, Columns } from '../columns/columns.ts';
 import { promoteColumn } from '../columns/promote.ts';
 import { primitive } from '../iceberg/primitive.ts';
@@ -51,6 +51,65 @@ export function planWindow(
     });
   });
   return coalesce(ranges, gapBytesMax);
+}
+
+/** Pages of a field in a row group; 0 where the offset index is not known, or the file has no such field. */
+export function pageCount(footer: ParquetFooter, rowGroup: number, fieldId: number): number {
+  const at = footer.columns.findIndex(({ id }) => id === fieldId);
+  return at === -1 ? 0 : (groupOf(footer, rowGroup).chunks[at].pages ?? []).length;
+}
+
+/**
+ * Ranges that hold these rows of a row group, which ascend; two are apart where no page of these fields has rows of both, so
+ * that none is decoded twice.
+ */
+export function rangesOf(
+  footer: ParquetFooter,
+  rowGroup: number,
+  fieldIds: readonly number[],
+  rows: Int32Array,
+): { from: number; to: number }[] {
+  const { chunks } = groupOf(footer, rowGroup);
+  const indexes = footer.columns.flatMap(({ id }, i) =>
+    id !== null && fieldIds.includes(id) ? [chunks[i].pages ?? []] : [],
+  );
+  const at = new Int32Array(indexes.length);
+  const ranges: { from: number; to: number }[] = [];
+  for (const row of rows) {
+    // Columns that are not there have no pages to be apart by.
+    let isApart = indexes.length > 0;
+    indexes.forEach((pages, i) => {
+      const before = at[i];
+      while (at[i] + 1 < pages.length && pages[at[i] + 1].firstRow <= row) at[i]++;
+      if (at[i] === before) isApart = false;
+    });
+    const last = ranges[ranges.length - 1];
+    if (last === undefined || isApart) ranges.push({ from: row, to: row + 1 });
+    else last.to = row + 1;
+  }
+  return ranges;
+}
+
+/** True when a column of these ids has no offset index, so that any window of it takes all of its pages. */
+export function isReadWhole(footer: ParquetFooter, rowGroup: number, fieldIds: readonly number[]): boolean {
+  const { chunks } = groupOf(footer, rowGroup);
+  return footer.columns.some(
+    ({ id }, i) => id !== null && fieldIds.includes(id) && (chunks[i].pages ?? []).length === 0,
+  );
+}
+
+/** About what rows of a row group take in memory while they are decoded, whole pages and all, as the footer tells it. */
+export function windowBytes(
+  footer: ParquetFooter,
+  rowGroup: number,
+  fieldIds: readonly number[],
+  { from, to }: { from: number; to: number },
+): number {
+  const { rows, chunks } = groupOf(footer, rowGroup);
+  const share = Math.min(1, (to - from + PAGE_ROWS) / Math.max(1, rows));
+  return footer.columns.reduce((sum, { id }, i) => {
+    return id === null || !fieldIds.includes(id) ? sum : sum + share * chunks[i].inflatedLength;
+  }, 0);
 }
 
 /** The one stretch of the file that holds a whole row group, all columns. */

@@ -8,10 +8,14 @@ import {
   addIndexes,
   footerLength,
   indexRange,
+  isReadWhole,
+  pageCount,
   parseFooter,
   planWindow,
+  rangesOf,
   readWindow,
   rowGroupRange,
+  windowBytes,
 } from '../../../src/core/parquet/reader.ts';
 import { writeParquet } from '../../../src/core/parquet/writer.ts';
 import { compressZstd, decompressZstd } from '../../../src/platform/zlib.ts';
@@ -144,6 +148,43 @@ describe('reader: windows', () => {
     expect(apart.length).toBeGreaterThan(1);
     expect(planWindow(footer, 0, [1, 3], 0, 4096, bytes.length).length).toBe(1);
     expect(planWindow(footer, 0, [99], 0, 4096)).toEqual([]);
+  });
+});
+
+describe('reader: rows apart', () => {
+  const rows = 10_000;
+  const long = Array.from({ length: rows }, (_, row): Value => `${row}`.padEnd(40, String((row * 7919) % 9973)));
+  const schema = schemaOf(['long', 'string']);
+  const values = [Array.from({ length: rows }, (_, row): Value => BigInt(row)), long];
+  const { bytes: file } = writeParquet(columnsOf(schema, values, false), OPTIONS, compressZstd);
+  const footer = parseFooter(file, file.length);
+  const wanted = Int32Array.of(0, 4, 4095, 4096, 9999);
+
+  test('ranges end where no page of a column holds rows of both sides', () => {
+    expect([1, 2, 9].map((id) => pageCount(footer, 0, id) > 3)).toEqual([false, true, false]);
+    expect(rangesOf(footer, 0, [1], wanted)).toEqual([
+      { from: 0, to: 4096 },
+      { from: 4096, to: 4097 },
+      { from: 9999, to: 10_000 },
+    ]);
+    const narrow = rangesOf(footer, 0, [2], wanted);
+    expect(narrow[0]).toEqual({ from: 0, to: 5 });
+    expect(rangesOf(footer, 0, [1, 2], wanted)).toEqual(rangesOf(footer, 0, [1], wanted));
+    for (const ids of [[], [9]]) expect(rangesOf(footer, 0, ids, wanted)).toEqual([{ from: 0, to: 10_000 }]);
+    expect(rangesOf(footer, 0, [1], new Int32Array())).toEqual([]);
+  });
+
+  test('without an offset index all is one range, and what a window takes is known beforehand', () => {
+    const blind = parseFooter(file.subarray(file.length - footerLength(file)), file.length);
+    expect([isReadWhole(blind, 0, [1]), isReadWhole(footer, 0, [1]), isReadWhole(blind, 0, [9])]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(rangesOf(blind, 0, [1], wanted)).toEqual([{ from: 0, to: 10_000 }]);
+    const whole = windowBytes(footer, 0, [1, 2], { from: 0, to: rows });
+    expect(whole).toBeGreaterThan(rows * 40);
+    expect(windowBytes(footer, 0, [1, 2], { from: 0, to: 1 })).toBeLessThan(whole / 2);
   });
 });
 
