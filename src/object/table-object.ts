@@ -430,6 +430,7 @@ export class TableObject extends DurableObject<Env> {
       last_error: state.lastError,
       hinted_version: state.hintedVersion,
       doomed: { keys: state.doomed.keys, due_ms: state.doomed.dueMs },
+      erasing: choreView(this.#parts.eraser.state),
       expiry: choreView(this.#parts.expiry.state),
       retention: choreView(this.#parts.retention.state),
       sweep: { ...choreView(this.#parts.sweeping.state), swept_ms: state.sweptMs },

@@ -74,6 +74,8 @@ export interface StatusView {
   hinted_version: number;
   /** Files queued for deletion after an expiry, and when the first may go. */
   doomed: { keys: number; due_ms: number | null };
+  /** Deleting them: a try that failed is made again, later each time. */
+  erasing: ChoreView;
   /** When snapshots expire next by the table's properties, null: none do; and what kept the last try from it. */
   expiry: ChoreView;
   /** When the next partition falls past the table's retention, null: none ever does. */

@@ -170,6 +170,7 @@ test('maintenance by request: every step tells what it did; a dry run changes no
     flush_ms: null,
     sweep_ms: null,
   });
+  expect(status.erasing).toEqual({ due_ms: status.doomed.due_ms, failures: 0, last_error: null });
   const samples = parseMetrics((await ask(service.send, 'GET', `${table.path}/metrics`)).text);
   const of = (name: string, step: string) => sampleOf(samples, `sluice_upkeep_${name}`, { step });
   expect(of('due_timestamp_seconds', 'erase')).toBe((status.doomed.due_ms ?? 0) / 1000);

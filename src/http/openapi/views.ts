@@ -88,6 +88,7 @@ const statusEntries = {
   last_error: v.nullable(Failure),
   hinted_version: Count,
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),
+  erasing: Chore,
   expiry: Chore,
   retention: Chore,
   sweep: v.object({ ...choreEntries, swept_ms: v.nullable(Millis) }),
