@@ -142,6 +142,10 @@ test('latest: lists, structs and maps, committed and waiting, and looked through
   const [arrow] = tableFromIPC(new Uint8Array(await response.arrayBuffer())).toArray();
   expect(JSON.parse(JSON.stringify(arrow.tags))).toEqual(a.tags);
   expect(arrow.at.n).toBe(9_007_199_254_740_993n);
+  const body = JSON.stringify({ compact: true });
+  const maintained = await ask(service.send, 'POST', `${table.path}/maintain`, { headers, body });
+  expect(maintained.body, maintained.text).toMatchObject({ steps: { compact: { report: { changed: true } } } });
+  expect(await found('?buffered=true')).toEqual({ source: 'index', rows: { ...rows, c: b } });
   await assertValidTable(service.bucket, `${WAREHOUSE}/latest/nested`, { bucketName: BUCKET_NAME });
 
   await table.post([{ ...row('d', 0, a), time: '2026-01-02T00:00:00Z' }], { waitSeconds: 30 });

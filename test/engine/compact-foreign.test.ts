@@ -117,6 +117,22 @@ describe('compaction of nested columns and of files that others wrote', () => {
     expect((await rowsOf(scenario)).size).toBe(32);
   });
 
+  test('of rows of one key in a file that has to be sorted, taken at one time, the last one counts', async () => {
+    const scenario = await newTable(SERIES);
+    await commitRows(scenario, [[DAY, 'a', 0n]]);
+    const query = `select make_timestamptz(${DAY} + t) as time, d as device, v::bigint as v,
+      make_timestamptz(5) as _ingest_ts from (values (2, 'b', 1), (1, 'a', 2), (2, 'b', 3), (1, 'a', 4), (2, 'b', 5))
+      as rows(t, d, v)`;
+    await theirAppend(scenario, await duckdbFile(query, FLAT_IDS, 'codec zstd'), { rows: 5, tuple: TUPLE });
+    expect(await maintain(scenario)).toMatchObject({ slices: [{ files: 2, made: { rows: 3n, duplicates: 3 } }] });
+    const found = [...(await rowsOf(scenario)).values()].flat();
+    expect(found.map(({ device, v }) => [device, v])).toEqual([
+      ['a', 0n],
+      ['a', 4n],
+      ['b', 5n],
+    ]);
+  });
+
   test('what takes too much memory is left alone with its reason, and the rest is merged', async () => {
     const scenario = await newTable(NESTED);
     for (const i of [1, 2]) await commitRows(scenario, [ownRow(i, 1)]);
