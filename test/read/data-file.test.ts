@@ -35,12 +35,13 @@ describe('a data file', () => {
   test('without page indexes: its pages are read once, however many windows they hold', async () => {
     const rows = 60_000;
     const bytes = await duckdbFile(
-      `select range as n, md5(range::varchar) as s from range(${rows})`,
+      `select range as n, md5(range::varchar) || md5('a' || range) || md5('b' || range) || md5('c' || range) as s from range(${rows})`,
       '{n: 1, s: 2}',
       'codec zstd, row_group_size 122880',
     );
     const { reader, budget } = await openFile(bytes, rows);
     expect(reader.rowGroups).toBe(1);
+    expect(2 * bytes.length).toBeGreaterThan(ROWS_STEP_BYTES);
     const windows = reader.windows(0, [], SCHEMA);
     expect(windows.length).toBeGreaterThan(3);
     const found: number[] = [];
@@ -53,16 +54,13 @@ describe('a data file', () => {
   });
 
   test('rows that lie far apart are read in steps, page by page', async () => {
-    const rows = 20_000;
+    const rows = 17_000;
     const hash = (seed: string) => createHash('sha512').update(seed).digest('base64');
-    const text = Array.from(
-      { length: rows },
-      (_, row): Value => [1, 2, 3, 4, 5].map((n) => hash(`${row} ${n}`)).join(''),
-    );
+    const text = Array.from({ length: rows }, (_, row): Value => [1, 2, 3, 4].map((n) => hash(`${row} ${n}`)).join(''));
     const values = [Array.from({ length: rows }, (_, row): Value => BigInt(row)), text];
     const { bytes } = writeParquet(columnsOf(SCHEMA, values, false), OPTIONS, compressZstd);
     const { reader, budget, requests } = await openFile(bytes, rows);
-    expect(bytes.length).toBeGreaterThan(1.2 * ROWS_STEP_BYTES);
+    expect(bytes.length).toBeGreaterThan(ROWS_STEP_BYTES);
     const readRows = async (wanted: Int32Array) => {
       const before = [requests(), budget.bytes];
       const found = await reader.rowsAt(0, wanted, SCHEMA);
@@ -70,7 +68,7 @@ describe('a data file', () => {
       expect(valuesOf(found.columns[1], 'string')).toEqual(Array.from(wanted, (row) => text[row]));
       return { requests: requests() - before[0], bytes: budget.bytes - before[1] };
     };
-    const few = await readRows(Int32Array.from({ length: 20 }, (_, i) => i * 1000));
+    const few = await readRows(Int32Array.from({ length: 17 }, (_, i) => i * 1000));
     expect(few.bytes).toBeLessThan(bytes.length / 3);
     const all = await readRows(Int32Array.from({ length: rows }, (_, row) => row));
     expect(all.bytes).toBeGreaterThan(0.9 * bytes.length - 65_536);

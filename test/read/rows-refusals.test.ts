@@ -142,6 +142,19 @@ describe('rows: what is not read', () => {
     expect((await ask(table, 'columns=v&limit=100000')).rows).toBe(5000);
   });
 
+  test('columns that are known already and those that are read count together', async () => {
+    const table = await newScenario();
+    // With the four bytes that each takes, texts of so many rows just fit; eight bytes more a row do not.
+    const rows = 5000;
+    const text = 'a'.repeat(Math.floor(ROWS_ANSWER_BYTES_MAX / rows) - 4 - 3);
+    await commit(
+      table,
+      Array.from({ length: rows }, (_, v) => on(0, v, text)),
+    );
+    expect((await ask(table, 'columns=device&limit=100000')).rows).toBe(rows);
+    await expect(ask(table, 'columns=device,v&limit=100000')).rejects.toThrow(tooMuch);
+  });
+
   test('more series than are held while rows are put in order', async () => {
     const table = await newScenario();
     await commit(

@@ -112,7 +112,7 @@ describe('found rows: the first ones, in whatever order they come', () => {
         expect(places).toEqual(wanted.slice(0, limit).map(({ place }) => place.join('/')));
         expect(more).toBe(wanted.length > limit);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });
