@@ -5,9 +5,8 @@ import { release } from '../core/base/release.ts';
 import { type Column, type Columns, countOf } from '../core/columns/columns.ts';
 import { allRows, gather, gatherColumn } from '../core/columns/gather.ts';
 import { releaseColumn, releaseColumns } from '../core/columns/release.ts';
-import type { MappedField } from '../core/iceberg/name-mapping.ts';
 import type { DataFile, Schema } from '../core/iceberg/types.ts';
-import { giveIds } from '../core/parquet/name-ids.ts';
+import { applyHints, type ColumnHints } from '../core/parquet/column-hints.ts';
 import {
   addIndexes,
   type ByteRange,
@@ -73,8 +72,7 @@ export class FileWindows implements Windows {
   }
 
   /**
-   * Reads footer and page indexes. Row groups of at most `pieceBytesMax` are then read whole, larger ones page by page. `names`
-   * is the table's name mapping, for files without field ids.
+   * Reads footer and page indexes. Row groups of at most `pieceBytesMax` are then read whole, larger ones page by page.
    *
    * @throws corrupt `data-file-missing`, `parquet-corrupt`; invalid `parquet-unsupported`; StoreError
    */
@@ -84,7 +82,7 @@ export class FileWindows implements Windows {
     file: DataFile,
     schema: Schema,
     pieceBytesMax: number,
-    names: readonly MappedField[] | null = null,
+    hints: ColumnHints = { names: null, spec: null },
   ): Promise<FileWindows> {
     const size = Number(file.fileSizeInBytes);
     let tail = await read(
@@ -96,7 +94,7 @@ export class FileWindows implements Windows {
     const length = footerLength(tail);
     if (length > tail.length) tail = await read(ports, key, { offset: Math.max(0, size - length), length }, size);
     const footer = parseFooter(tail, size);
-    giveIds(footer, names);
+    applyHints(footer, hints);
     if (BigInt(footer.rows) !== file.recordCount) {
       throw corrupt(
         'parquet-corrupt',
@@ -121,11 +119,6 @@ export class FileWindows implements Windows {
         sum + plainBytes(this.#footer, i, this.#windowed.fields) + generalBytes(this.#footer, i, this.#general.fields),
       0,
     );
-  }
-
-  /** True when the file has a column for the field. */
-  has(fieldId: number): boolean {
-    return this.#footer.groupIds.has(fieldId) || this.#footer.columns.some(({ id }) => id === fieldId);
   }
 
   /** The next rows, at most `rowsMax`; `isLast` when the file has none behind them. */

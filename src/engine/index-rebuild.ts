@@ -4,7 +4,6 @@ import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import type { CommitIdentity, IndexOperation } from '../core/commit/operation.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
-import { nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import { ancestors, currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { totalsOf } from '../core/iceberg/summary.ts';
 import type { TableMetadata } from '../core/iceberg/types.ts';
@@ -98,7 +97,7 @@ export class IndexRebuild {
     return new NewestRows(this.#ports, this.#table.place, {
       schema,
       series,
-      names: nameMappingOf(metadata.properties),
+      metadata,
       seriesMax: settings.lastValueSeriesMax,
       bytesMax: INDEX_SCAN_BYTES_MAX,
     });

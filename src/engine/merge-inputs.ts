@@ -2,9 +2,8 @@ import { COMPACT_HELD_BYTES_MAX, COMPACT_HELD_FILE_BYTES_MAX } from '../core/bas
 import { SluiceError } from '../core/base/errors.ts';
 import { COMPACT_PIECE_BYTES } from '../core/base/limits.ts';
 import { currentOf } from '../core/commit/make-files.ts';
-import { nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import type { DataFile, TableMetadata } from '../core/iceberg/types.ts';
-import { unsupported } from '../core/parquet/footer-read.ts';
+import { columnHints } from '../core/parquet/column-hints.ts';
 import { FileWindows, type WindowPorts } from './file-windows.ts';
 import { isSorted, SortedFile, type Windows } from './sorted-file.ts';
 import { runBounded } from './uploader.ts';
@@ -83,20 +82,12 @@ async function openFiles(
   metadata: TableMetadata,
 ): Promise<FileWindows[]> {
   const { schema, spec } = currentOf(metadata);
-  const names = nameMappingOf(metadata.properties);
+  const hints = columnHints(metadata, spec['spec-id']);
   const files = new Array<FileWindows>(inputs.length);
   const pieceBytesMax = Math.floor(COMPACT_PIECE_BYTES / inputs.length);
-  const openFile = async (key: string, file: DataFile) => {
-    const opened = await FileWindows.open(ports, key, file, schema, pieceBytesMax, names);
-    for (const { transform, name, 'source-id': id } of spec.fields) {
-      // Its value is told by the partition alone (spec: column projection), and would be lost.
-      if (transform === 'identity' && !opened.has(id)) throw unsupported(`partition column ${name} is not in the file`);
-    }
-    return opened;
-  };
   await runBounded(
     inputs.map(({ key, file }, i) => async () => {
-      files[i] = await ofFile(file, openFile(key, file));
+      files[i] = await ofFile(file, FileWindows.open(ports, key, file, schema, pieceBytesMax, hints));
     }),
   );
   return files;

@@ -5,10 +5,10 @@ import { COMPACT_PIECE_BYTES } from '../core/base/limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { gather } from '../core/columns/gather.ts';
 import { byteSizeOf } from '../core/columns/row-bytes.ts';
-import type { MappedField } from '../core/iceberg/name-mapping.ts';
-import type { Schema } from '../core/iceberg/types.ts';
+import type { Schema, TableMetadata } from '../core/iceberg/types.ts';
 import { foldNewest, newestOf, type Series } from '../core/lastvalue/fold.ts';
 import type { LiveFile } from '../core/maintain/live-files.ts';
+import { columnHints } from '../core/parquet/column-hints.ts';
 import { FileWindows, type WindowPorts } from './file-windows.ts';
 import { keyAt, type TableFilesNow } from './live-files.ts';
 import type { TablePlace } from './open-table.ts';
@@ -27,8 +27,7 @@ export type NoScan =
 export interface NewestOf {
   schema: Schema;
   series: Series;
-  /** For files without field ids. */
-  names: readonly MappedField[] | null;
+  metadata: TableMetadata;
   seriesMax: number;
   /** Bytes of the files. */
   bytesMax: number;
@@ -83,12 +82,13 @@ export class NewestRows {
     return this.#parts.length === 1 ? this.#parts[0] : foldNewest(this.#parts, schema, series);
   }
 
-  async #file({ entry: { dataFile } }: LiveFile): Promise<NoScan | null> {
-    const { schema, series, names } = this.#of;
+  async #file({ entry: { dataFile }, specId }: LiveFile): Promise<NoScan | null> {
+    const { schema, series, metadata } = this.#of;
     if (dataFile.fileFormat.toUpperCase() !== 'PARQUET' || dataFile.keyMetadata !== null) return 'unreadable-file';
     const key = keyAt(this.#place, dataFile.filePath);
     try {
-      const file = await FileWindows.open(this.#ports, key, dataFile, schema, COMPACT_PIECE_BYTES, names);
+      const hints = columnHints(metadata, specId);
+      const file = await FileWindows.open(this.#ports, key, dataFile, schema, COMPACT_PIECE_BYTES, hints);
       if (file.heldBytes > COMPACT_HELD_FILE_BYTES_MAX) return 'unreadable-file';
       for (let isLast = dataFile.recordCount === 0n; !isLast; ) {
         const next = await file.next(INDEX_WINDOW_ROWS);

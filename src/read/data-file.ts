@@ -11,7 +11,7 @@ import { concat } from '../core/columns/concat.ts';
 import { gather, slice } from '../core/columns/gather.ts';
 import type { NestedField, Schema } from '../core/iceberg/types.ts';
 import type { ValueTest } from '../core/iceberg/value-test.ts';
-import { giveIds } from '../core/parquet/name-ids.ts';
+import { applyHints } from '../core/parquet/column-hints.ts';
 import { pruningRange, type RowRange, rowsToRead } from '../core/parquet/prune.ts';
 import {
   addIndexes,
@@ -67,7 +67,7 @@ export class DataFileReader {
   static async open(
     ports: ReadPorts,
     budget: ReadBudget,
-    { key, file, names }: Candidate,
+    { key, file, hints }: Candidate,
     tests: readonly ValueTest[],
   ): Promise<DataFileReader> {
     budget.open();
@@ -78,7 +78,7 @@ export class DataFileReader {
     const length = footerLength(tail.bytes);
     if (length > tail.bytes.length) tail = await end(length);
     const footer = named(key, () => parseFooter(tail.bytes, size));
-    giveIds(footer, names);
+    named(key, () => applyHints(footer, hints));
     if (BigInt(footer.rows) !== file.recordCount) {
       throw corrupt(
         'parquet-corrupt',

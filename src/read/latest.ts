@@ -10,7 +10,6 @@ import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import { seriesOf } from '../core/commit/last-value.ts';
 import type { Operation } from '../core/commit/operation.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
-import { nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import { highestFieldId } from '../core/iceberg/schema.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS, totalsOf } from '../core/iceberg/summary.ts';
@@ -144,9 +143,8 @@ async function scanned(
   of: { schema: Schema; series: Series },
 ): Promise<Columns> {
   const all = { ...ports, ...ports.codecs, marks: { hit: () => undefined } };
-  const names = nameMappingOf(base.metadata.properties);
   const bounds = { seriesMax: INDEX_ROWS_MAX, bytesMax: LATEST_SCAN_BYTES_MAX };
-  const rows = new NewestRows(all, place, { ...of, names, ...bounds });
+  const rows = new NewestRows(all, place, { ...of, metadata: base.metadata, ...bounds });
   const reason = await rows.add(await new LiveFiles(all, place, new Faults()).of(base));
   if (reason === null) return rows.rows;
   const lost = currentSnapshot(base.metadata)?.summary[SUMMARY_KEYS.noIndex] ?? 'not-carried';

@@ -5,9 +5,9 @@ import { type FileMatcher, fileMatcher } from '../core/commit/file-filter.ts';
 import { valueMatcher, valuesOfFile } from '../core/commit/value-matcher.ts';
 import { readManifestList } from '../core/iceberg/manifest-list.ts';
 import { DELETED, readManifest } from '../core/iceberg/manifest-read.ts';
-import { type MappedField, nameMappingOf } from '../core/iceberg/name-mapping.ts';
 import type { DataFile, ManifestEntry, ManifestFile, Schema, Snapshot, TableMetadata } from '../core/iceberg/types.ts';
 import type { KnownValues, ValueTest } from '../core/iceberg/value-test.ts';
+import { type ColumnHints, columnHints } from '../core/parquet/column-hints.ts';
 import { keyAt } from '../engine/live-files.ts';
 import type { TablePlace } from '../engine/open-table.ts';
 import { runBounded } from '../engine/uploader.ts';
@@ -22,8 +22,7 @@ export interface Candidate {
   rank: number;
   /** What its manifest says of the time column. */
   times: KnownValues;
-  /** Which fields its columns are, should it have no field ids. */
-  names: readonly MappedField[] | null;
+  hints: ColumnHints;
 }
 
 export interface FilesWanted {
@@ -58,7 +57,7 @@ export async function planFiles(
   );
   checkCount(rows);
   const required = new Set(schema.fields.filter((field) => field.required).map(({ id }) => id));
-  const entries: ManifestEntry[] = [];
+  const entries: { entry: ManifestEntry; specId: number }[] = [];
   let considered = 0;
   await runBounded(
     rows.map((row) => async () => {
@@ -76,17 +75,20 @@ export async function planFiles(
         if (matchers.some((matcher) => matcher.match(row.partitionSpecId, dataFile) === 'outside')) continue;
         if (row.content === 1) throw deleteFiles(dataFile);
         const holds = (test: ValueTest) => test.mayHold(valuesOfFile(dataFile, test, required.has(test.fieldId)));
-        if (dataFile.recordCount > 0n && tests.every(holds)) entries.push(entry);
+        if (dataFile.recordCount > 0n && tests.every(holds)) {
+          entries.push({ entry, specId: row.partitionSpecId });
+        }
       }
     }),
   );
-  entries.sort(byAge);
+  entries.sort((a, b) => byAge(a.entry, b.entry));
   const isRequired = wanted.timeId !== null && required.has(wanted.timeId);
-  const names = nameMappingOf(metadata.properties);
+  const specIds = new Set(entries.map(({ specId }) => specId));
+  const hints = new Map(Array.from(specIds, (specId) => [specId, columnHints(metadata, specId)]));
   return {
-    candidates: entries.map((entry, rank) => ({
+    candidates: entries.map(({ entry, specId }, rank) => ({
       ...candidateOf(place, entry, rank, wanted.timeId, isRequired),
-      names,
+      hints: hints.get(specId) as ColumnHints,
     })),
     considered,
   };
@@ -125,7 +127,7 @@ function candidateOf(
   rank: number,
   timeId: number | null,
   isRequired: boolean,
-): Omit<Candidate, 'names'> {
+): Omit<Candidate, 'hints'> {
   if (file.fileFormat.toUpperCase() !== 'PARQUET' || file.keyMetadata !== null) {
     throw rejected('unsupported-file', `data file is encrypted or no Parquet file: ${file.filePath}`);
   }

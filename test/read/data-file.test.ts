@@ -22,7 +22,8 @@ async function openFile(bytes: Uint8Array, rows: number) {
   const store = new MeteredStore(memory);
   const budget = new ReadBudget();
   const file = { recordCount: BigInt(rows), fileSizeInBytes: BigInt(bytes.length) };
-  const candidate = { key: 'data/f.parquet', file, rank: 0, times: {}, names: null } as unknown as Candidate;
+  const hints = { names: null, spec: null };
+  const candidate = { key: 'data/f.parquet', file, rank: 0, times: {}, hints } as unknown as Candidate;
   const tests = [equalsTest(1, 'long', [-1n])];
   const reader = await DataFileReader.open({ store, clock, random, codecs }, budget, candidate, tests);
   return { reader, budget, requests: () => store.usage().classB };
