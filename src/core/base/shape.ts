@@ -76,7 +76,10 @@ export function int64At(value: unknown, path: string): bigint {
 
 /** An object whose values are all strings. Null values are refused: readers in Java cannot load them. */
 export function stringMapAt(value: unknown, path: string): Record<string, string> {
-  const entries = Object.entries(objectAt(value, path));
-  // fromEntries defines own properties, also one called __proto__; assignment would not
-  return Object.fromEntries(entries.map(([key, text]) => [key, stringAt(text, `${path}.${key}`)]));
+  const object = objectAt(value, path);
+  const keys = Object.keys(object);
+  for (const key of keys)
+    if (typeof object[key] !== 'string') throw malformed(`${path}.${key}`, 'a string', object[key]);
+  // spread defines own properties, also one called __proto__; assignment would not
+  return { ...object } as Record<string, string>;
 }

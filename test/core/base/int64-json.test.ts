@@ -76,15 +76,27 @@ describe('parseJson', () => {
     }
   });
 
-  it('finds every run of digits that could be such an integer', () => {
+  it('finds every run of digits that could be such an integer, and no digits of a name', () => {
+    const unit = fc.constantFrom(...'0123456789999999999 "a:-[');
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'0123456789999999999 "'), maxLength: 120 }), (text) => {
-        const runs = text.match(/[0-9]+/g) ?? [];
-        const expected = runs.some((run) => run.length > 16 || (run.length === 16 && run[0] === '9'));
-        expect(mayHoldBigInteger(text)).toBe(expected);
+      fc.property(fc.string({ unit, maxLength: 120, size: 'max' }), (text) => {
+        const runs = [...text.matchAll(/[0-9]+/g)].filter(({ 0: run, index }) => {
+          const isBig = run.length > 16 || (run.length === 16 && BigInt(run) >= 2n ** 53n);
+          return isBig && /(^|[ :[])-?$/.test(text.slice(0, index));
+        });
+        expect(mayHoldBigInteger(text)).toBe(runs.length > 0);
       }),
       { numRuns: 2000 },
     );
+  });
+
+  it('digits of a hexadecimal id are not taken for an integer', () => {
+    expect(mayHoldBigInteger('{"commit":"12345678901234567890abcdefabcdef"}')).toBe(false);
+    expect(mayHoldBigInteger('{"commit":"abcdefabcdef12345678901234567890"}')).toBe(false);
+    expect(mayHoldBigInteger('{"id":9007199254740991}')).toBe(false);
+    for (const before of ['', ' ', '-', '[', '{"id":', '{"id": -', '[1,', '[\n', '[\t', '[\r']) {
+      expect(mayHoldBigInteger(`${before}9007199254740992`), before).toBe(true);
+    }
   });
 });
 
@@ -120,7 +132,17 @@ describe('stringifyJson', () => {
     expect(() => stringifyJson(deep)).toThrow(expect.objectContaining({ type: 'malformed-json' }));
   });
 
+  it('leaves the value as it was', () => {
+    const value = { list: [1n, { id: 2n ** 60n }], same: { text: 'x' } };
+    expect(stringifyJson(value)).toBe('{"list":[1,{"id":1152921504606846976}],"same":{"text":"x"}}');
+    expect(value).toEqual({ list: [1n, { id: 2n ** 60n }], same: { text: 'x' } });
+  });
+
   it('keeps a key called __proto__', () => {
     expect(stringifyJson(JSON.parse('{"__proto__":1,"a":2}'))).toBe('{"__proto__":1,"a":2}');
+    const value = JSON.parse('{"__proto__":{"n":9},"a":2}');
+    value.b = 2n ** 53n;
+    Object.getOwnPropertyDescriptor(value, '__proto__')!.value.n = 1n;
+    expect(stringifyJson(value)).toBe('{"__proto__":{"n":1},"a":2,"b":9007199254740992}');
   });
 });
