@@ -1,4 +1,4 @@
-import { ancestors, MAIN, snapshotById } from '../iceberg/snapshot.ts';
+import { MAIN } from '../iceberg/snapshot.ts';
 import type { SnapshotRef, TableMetadata } from '../iceberg/types.ts';
 import type { RetentionPolicy } from './retention-policy.ts';
 
@@ -22,54 +22,83 @@ export interface Expired {
  * 4. A snapshot that is no ancestor of any branch that stays (left behind by a rollback) stays while it is young.
  */
 export function selectExpired(metadata: TableMetadata, policy: RetentionPolicy, nowMs: number): Expired {
-  if (nowMs < policy.keepUntilMs) return { refs: [], snapshotIds: [] };
-  const expiredRefs: string[] = [];
-  const kept = new Set<bigint>();
-  const referenced = new Set<bigint>();
-  for (const [name, ref] of Object.entries(metadata.refs)) {
-    if (name !== MAIN && isPast(metadata, ref, policy, nowMs)) {
-      expiredRefs.push(name);
-      continue;
-    }
-    kept.add(ref['snapshot-id']);
-    if (ref.type === 'tag') continue;
-    keepOfBranch(metadata, ref, policy, nowMs, kept);
-    for (const { 'snapshot-id': id } of ancestors(metadata, ref['snapshot-id'])) {
-      if (referenced.has(id)) break;
-      referenced.add(id);
-    }
-  }
-  const current = metadata['current-snapshot-id'];
-  if (current !== undefined) kept.add(current);
-  const oldestMs = nowMs - policy.snapshotAgeMs;
-  const snapshotIds = metadata.snapshots
-    .filter(({ 'snapshot-id': id, 'timestamp-ms': atMs }) => !kept.has(id) && (referenced.has(id) || atMs < oldestMs))
-    .map((snapshot) => snapshot['snapshot-id']);
-  return { refs: expiredRefs, snapshotIds };
+  return expirySelector(metadata, policy)(nowMs);
 }
 
-function isPast(metadata: TableMetadata, ref: SnapshotRef, policy: RetentionPolicy, nowMs: number): boolean {
+/** `selectExpired` of one state at many times, which is how its next expiry is found: what does not depend on time is looked up once. */
+export function expirySelector(metadata: TableMetadata, policy: RetentionPolicy): (nowMs: number) => Expired {
+  const chain = chainOf(metadata);
+  const refs = Object.entries(metadata.refs).map(([name, ref]) => ({ name, ref, head: chain.at(ref['snapshot-id']) }));
+  const current = metadata['current-snapshot-id'];
+  return (nowMs) => {
+    if (nowMs < policy.keepUntilMs) return { refs: [], snapshotIds: [] };
+    const expiredRefs: string[] = [];
+    const kept = new Uint8Array(chain.length);
+    const referenced = new Uint8Array(chain.length);
+    for (const { name, ref, head } of refs) {
+      if (name !== MAIN && isPast(chain, ref, head, policy, nowMs)) {
+        expiredRefs.push(name);
+        continue;
+      }
+      if (head === NONE) continue;
+      kept[head] = 1;
+      if (ref.type === 'tag') continue;
+      keepOfBranch(chain, ref, head, policy, nowMs, kept);
+      for (let i = head; i !== NONE && referenced[i] === 0; i = chain.parents[i]) referenced[i] = 1;
+    }
+    if (current !== undefined && chain.at(current) !== NONE) kept[chain.at(current)] = 1;
+    const oldestMs = nowMs - policy.snapshotAgeMs;
+    const snapshotIds = metadata.snapshots
+      .filter((_, i) => kept[i] === 0 && (referenced[i] === 1 || chain.timesMs[i] < oldestMs))
+      .map((snapshot) => snapshot['snapshot-id']);
+    return { refs: expiredRefs, snapshotIds };
+  };
+}
+
+/** Snapshots by their places in the table's list. */
+interface Chain {
+  length: number;
+  /** Place of a snapshot, or `NONE`. */
+  at(snapshotId: bigint): number;
+  /** Place of each one's parent; `NONE` where it has none, or that has expired. */
+  parents: Int32Array;
+  timesMs: Float64Array;
+}
+
+const NONE = -1;
+
+function chainOf({ snapshots }: TableMetadata): Chain {
+  const places = new Map(snapshots.map((snapshot, i) => [snapshot['snapshot-id'], i]));
+  const at = (snapshotId: bigint): number => places.get(snapshotId) ?? NONE;
+  return {
+    length: snapshots.length,
+    at,
+    parents: Int32Array.from(snapshots, ({ 'parent-snapshot-id': id }) => (id === undefined ? NONE : at(id))),
+    timesMs: Float64Array.from(snapshots, (snapshot) => snapshot['timestamp-ms']),
+  };
+}
+
+function isPast(chain: Chain, ref: SnapshotRef, head: number, policy: RetentionPolicy, nowMs: number): boolean {
   const ageMs = ref['max-ref-age-ms'] ?? policy.refAgeMs;
-  const atMs = snapshotById(metadata, ref['snapshot-id'])?.['timestamp-ms'] ?? nowMs;
-  return nowMs - atMs > ageMs;
+  return head !== NONE && nowMs - chain.timesMs[head] > ageMs;
 }
 
 function keepOfBranch(
-  metadata: TableMetadata,
+  chain: Chain,
   ref: SnapshotRef,
+  head: number,
   policy: RetentionPolicy,
   nowMs: number,
-  kept: Set<bigint>,
+  kept: Uint8Array,
 ): void {
   const min = Math.max(1, ref['min-snapshots-to-keep'] ?? policy.snapshotsMin);
   const ownAgeMs = ref['max-snapshot-age-ms'];
   const oldestMs = nowMs - (ownAgeMs ?? policy.snapshotAgeMs);
   const max = ownAgeMs === undefined ? Math.max(min, policy.snapshotsMax) : Number.POSITIVE_INFINITY;
-  let walked = 0;
-  for (const snapshot of ancestors(metadata, ref['snapshot-id'])) {
-    const isYoung = snapshot['timestamp-ms'] >= oldestMs && walked < max;
+  // As many steps as there are snapshots: a chain that bites its tail ends too.
+  for (let i = head, walked = 0; i !== NONE && walked < chain.length; i = chain.parents[i], walked++) {
+    const isYoung = chain.timesMs[i] >= oldestMs && walked < max;
     if (walked >= min && !isYoung) return;
-    kept.add(snapshot['snapshot-id']);
-    walked++;
+    kept[i] = 1;
   }
 }

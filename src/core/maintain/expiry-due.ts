@@ -1,5 +1,5 @@
 import type { TableMetadata } from '../iceberg/types.ts';
-import { selectExpired } from './expire-select.ts';
+import { expirySelector } from './expire-select.ts';
 import type { RetentionPolicy } from './retention-policy.ts';
 
 /** When an expiry that nobody asked for is worth its version. */
@@ -17,13 +17,14 @@ export interface ExpiryPace {
  */
 export function expiryDueMs(metadata: TableMetadata, policy: RetentionPolicy, pace: ExpiryPace): number | null {
   const moments = momentsOf(metadata, policy);
+  const expiredAt = expirySelector(metadata, policy);
   // What expires only grows with time.
   const firstWith = (count: number): number | null => {
     let low = 0;
     let high = moments.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const { refs, snapshotIds } = selectExpired(metadata, policy, moments[middle]);
+      const { refs, snapshotIds } = expiredAt(moments[middle]);
       if (refs.length + snapshotIds.length >= count) high = middle;
       else low = middle + 1;
     }
