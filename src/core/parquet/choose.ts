@@ -85,13 +85,18 @@ export function chooseEncoding(
     encodeValues(sink, entries, PLAIN, null, 0, entries.count);
     return size + compress(sink.view()).length + DICTIONARY_OVERHEAD;
   };
-  let best = plain;
-  let least = sizeOf(plain);
   const dictionary = buildDictionary(dense);
   const candidates: Choice[] = [];
-  if (dictionary !== null) candidates.push({ encoding: RLE_DICTIONARY, dictionary });
+  // Where no value comes twice, the dictionary is the plain page itself, and there are the indices beside it.
+  if (dictionary !== null && dictionary.entries.count < count) {
+    candidates.push({ encoding: RLE_DICTIONARY, dictionary });
+  }
   const other = encodings === 'auto' ? special(leaf) : null;
   if (other !== null) candidates.push({ encoding: other, dictionary: null });
+  // Nothing to choose from: many columns of one append are so.
+  if (candidates.length === 0) return plain;
+  let best = plain;
+  let least = sizeOf(plain);
   for (const candidate of candidates) {
     const size = sizeOf(candidate);
     if (size < least) {

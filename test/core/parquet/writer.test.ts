@@ -432,6 +432,17 @@ describe('writer: encodings', () => {
     expect(encodings).toEqual(['PLAIN', 'DELTA_BINARY_PACKED', 'DELTA_BINARY_PACKED']);
   });
 
+  test('values of which none comes twice are compressed once: nothing is tried where there is no choice', () => {
+    const compressions = (values: readonly Value[]): number => {
+      const compress = vi.fn(compressZstd);
+      writeParquet(columnsOf(schemaOf(['string']), [values]), OPTIONS, compress);
+      return compress.mock.calls.length;
+    };
+    const text = (i: number) => `a text of more than a few bytes: ${i}`;
+    expect(compressions(Array.from({ length: 12 }, (_, i) => text(i)))).toBe(1);
+    expect(compressions(Array.from({ length: 12 }, (_, i) => text(i % 3)))).toBeGreaterThan(1);
+  });
+
   test('a dictionary keeps both zeros and the bits of each NaN apart', () => {
     const column = columnOf('double', new Array(1000).fill(0));
     if (column.kind !== 'float64') throw new Error('a double column');
