@@ -22,15 +22,15 @@ ALWAYS_TRUE = AlwaysTrue()
 WAREHOUSE = os.environ.get("SLUICE_WAREHOUSE", "s3://sluice-lake/warehouse")
 
 
-def location(name: str) -> str:
+def location(name: str, warehouse: str = WAREHOUSE) -> str:
     """Folder of table `namespace.table`."""
-    return f"{WAREHOUSE}/{name.replace('.', '/')}"
+    return f"{warehouse}/{name.replace('.', '/')}"
 
 
-def storage() -> fs.S3FileSystem:
+def storage(s3: str = S3) -> fs.S3FileSystem:
     """The bucket as files."""
     return fs.S3FileSystem(
-        endpoint_override=S3,
+        endpoint_override=s3,
         access_key="dev",
         secret_key="dev",
         region="auto",

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { DevBucket, ListAsked, ListPage } from '../../scripts/dev-bucket.ts';
+import type { DevBucket, ListAsked, ListPage, ObjectFacts } from '../../scripts/dev-bucket.ts';
 import { startGateway } from '../../scripts/s3-gateway.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
-import type { Listed } from '../../src/store/store.ts';
+import type { Listed, Multipart } from '../../src/store/store.ts';
 import { PLACE, SERIES, SeededRandom, Service, type World } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 import { VirtualClock } from '../sim/virtual-clock.ts';
@@ -60,7 +60,7 @@ export async function startSteppedLake(): Promise<SteppedLake> {
     }
     return stateOf(lake);
   };
-  const gateway = await startGateway({ bucket: 'sim-lake', store: readBucket(() => lake.world.memory) });
+  const gateway = await startGateway({ bucket: 'sim-lake', store: bucketOf(() => lake.world.memory) });
   // One step at a time.
   let turn: Promise<unknown> = Promise.resolve();
   const server = createServer((request, response) => {
@@ -120,10 +120,16 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** What readers ask of a bucket, of the store that there is now. */
-function readBucket(store: () => MemoryStore): DevBucket {
+/** What other engines ask of a bucket, of the store that there is now. They delete nothing in it. */
+function bucketOf(store: () => MemoryStore): DevBucket {
   const refuse = (): never => {
-    throw new Error('readers do not write');
+    throw new Error('nothing is deleted from outside');
+  };
+  const uploads = new Map<string, Multipart>();
+  const upload = (id: string): Multipart => {
+    const found = uploads.get(id);
+    if (found === undefined) throw new Error(`no such upload: ${id}`);
+    return found;
   };
   return {
     async get(key, range) {
@@ -138,12 +144,27 @@ function readBucket(store: () => MemoryStore): DevBucket {
     },
     head: (key) => store().head(key),
     list: (asked) => pageOf(store(), asked),
-    put: refuse,
+    async put(key, bytes, { onlyIf }) {
+      if (onlyIf === undefined) store().plant(key, bytes);
+      else if ('etag' in onlyIf) throw new Error('writes have no other condition than that the key is absent');
+      else if ((await store().putIfAbsent(key, bytes)).outcome === 'exists') return null;
+      return store().head(key);
+    },
     delete: refuse,
-    createUpload: refuse,
-    uploadPart: refuse,
-    completeUpload: refuse,
-    abortUpload: refuse,
+    async createUpload(key) {
+      const begun = await store().multipart(key);
+      uploads.set(begun.uploadId, begun);
+      return begun.uploadId;
+    },
+    async uploadPart(_key, id, number, bytes) {
+      await upload(id).part(number, bytes);
+      return `part-${number}`;
+    },
+    async completeUpload(key, id) {
+      await upload(id).complete();
+      return (await store().head(key)) as ObjectFacts;
+    },
+    abortUpload: (_key, id) => upload(id).abort(),
   };
 }
 

@@ -1,9 +1,12 @@
-"""Readers that have an old state open while its snapshots expire: they go on until the time of grace is over."""
+"""Expiry and erasing while hours pass: readers of an old state go on until the time of grace is over, and what is in use stays."""
 
+import time
 from collections.abc import Callable
 
+import catalog
 import duckdb
 import engines
+import pyarrow.fs as fs
 import pytest
 import stepped
 from pyiceberg.table import StaticTable
@@ -74,3 +77,38 @@ def test_an_old_state_is_read_until_the_grace_is_over() -> None:
     assert sorted(StaticTable.from_metadata(newest, FILE_IO).scan().to_arrow()["v"].to_pylist()) == everything
     assert _by_duckdb(newest) == everything
     assert _by_timelake(over["location"]) == everything
+
+
+def test_files_of_deleted_rows_outlive_expiry_and_erasing_as_long_as_a_snapshot_needs_them() -> None:
+    begun = StaticTable.from_metadata(f"{stepped.begin()['location']}/metadata/v1.metadata.json", FILE_IO)
+    # DuckDB goes by the real clock: it takes a table as it was when its transaction began, and stamps its snapshot.
+    stepped.wait(int(time.time() * 1000) - 20_000 - begun.metadata.last_updated_ms)
+
+    def append(count: int) -> dict:
+        for _ in range(count):
+            stepped.append(10)
+            state = stepped.wait(100)
+        return state
+
+    # All but the last of the files are merged.
+    location = append(9)["location"]
+    warehouse, namespace, table = location.rsplit("/", 2)
+    with catalog.duck(stepped.S3, warehouse) as connection:
+        assert connection.execute(f"DELETE FROM lake.{namespace}.{table} WHERE v % 2 = 0").fetchall() == [(45,)]
+    deletes = _delete_files(location)
+    assert deletes, "DuckDB writes delete files"
+    now = append(6)
+    expired = stepped.wait(2 * stepped.HOUR_MS)
+    assert expired["snapshots"] == 5 and expired["doomed"] > 0
+    over = stepped.wait(stepped.HOUR_MS)
+    assert over["doomed"] == 0 and over["objects"] < now["objects"]
+    assert _delete_files(location) == deletes
+    newest = f"{location}/metadata/v{over['version']}.metadata.json"
+    expected = [*range(1, 91, 2), *range(91, 151)]
+    assert sorted(StaticTable.from_metadata(newest, FILE_IO).scan().to_arrow()["v"].to_pylist()) == expected
+    assert _by_duckdb(newest) == expected
+
+
+def _delete_files(location: str) -> set[str]:
+    everything = fs.FileSelector(location.removeprefix("s3://") + "/data", recursive=True)
+    return {i.path for i in engines.storage(stepped.S3).get_file_info(everything) if i.path.endswith("-deletes.parquet")}
