@@ -84,6 +84,8 @@ export class AdminCommits {
     const { place } = this.#table;
     await this.#writer.check();
     const first = liveTable(await this.#table.load(), place);
+    // A chore is part of a run that has checked.
+    if (!this.#isInRun) await this.#writer.checkFor(first);
     const result = await commitToEnd(clock, this.#table, (base) => prepare(base ?? first));
     if (result.outcome === 'refused') {
       if (GONE.has(result.type)) throw invalid('unknown-table', result.message);

@@ -64,6 +64,15 @@ export class LedgerCheck {
     }
   }
 
+  /** As `check`, and once more when the table is another one than the ledger knows: it was dropped and made anew by somebody else. */
+  async checkFor(base: IcebergBase): Promise<void> {
+    await this.check();
+    const { table } = this.#ports.ledger.state();
+    if (table === null || table.uuid === base.metadata['table-uuid']) return;
+    this.again();
+    await this.check();
+  }
+
   /** The next check looks for the table once more. */
   again(): void {
     this.#checked = null;

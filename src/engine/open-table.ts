@@ -113,7 +113,7 @@ export class OpenTable {
       case 'refused':
       case 'nothing':
       case 'conflict':
-        if (!this.#isPast(before, result.base)) this.#take(result.base);
+        if (!this.#isPast(before, result.base) && !this.#isBehind(before, result.base)) this.#take(result.base);
         this.#hint.invalidate();
         break;
       case 'unavailable':
@@ -130,6 +130,14 @@ export class OpenTable {
   #isPast(before: IcebergBase | null, result: IcebergBase | null): boolean {
     const [was, is, ended] = [before, this.#base, result].map((base) => base?.metadata['table-uuid']);
     return is !== was && ended === was;
+  }
+
+  /**
+   * A commit that made nothing was decided on a version that a load beside it has gone past meanwhile. The table may have been
+   * dropped and made anew between the two, so that neither is of the table there was before.
+   */
+  #isBehind(before: IcebergBase | null, result: IcebergBase | null): boolean {
+    return this.#base !== before && (result?.version ?? 0) < (this.#base?.version ?? 0);
   }
 
   #take(base: IcebergBase | null): void {

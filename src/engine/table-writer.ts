@@ -276,6 +276,11 @@ export class TableWriter {
     return this.#ledgerCheck.check();
   }
 
+  /** As `check`, for a table that was loaded since: it may be another one by now. */
+  checkFor(base: IcebergBase): Promise<void> {
+    return this.#ledgerCheck.checkFor(base);
+  }
+
   /**
    * The table as it is served, looked for again when there seems to be none.
    *

@@ -81,6 +81,34 @@ describe('live: which table the buffer is for', () => {
     expect(await tableRows(world)).toEqual([`${row.device} ${row.time} ${row.v}`]);
   });
 
+  test('drop: a commit that was refused on the tombstone ends late, and the table made anew is not forgotten', async () => {
+    const { world, service } = await newScenario();
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.append([uniqueRow('other')]));
+    await world.clock.until(service.admin.drop());
+    const held = other.store.faults.next('get', /v2\.metadata\.json$/, 'slow-response');
+    const flushed = other.writer.flush().catch(() => undefined);
+    await world.clock.until(held.reached);
+    await world.clock.until(service.admin.create(SERIES));
+    expect((await world.clock.until(other.table.load()))?.version).toBe(3);
+    held.release();
+    await world.clock.until(flushed);
+    expect(other.table.base?.version).toBe(3);
+  });
+
+  test('drop: a change by an object that knew the table before takes the pointer along', async () => {
+    const { world, service } = await newScenario();
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    await world.clock.until(other.append([uniqueRow('other')]));
+    await other.drain();
+    await world.clock.until(service.admin.drop());
+    await world.clock.until(service.admin.create(SERIES));
+    await world.clock.until(other.changes.properties({ owner: 'a' }, []));
+    expect(other.count('table-replaced')).toBe(1);
+    const hint = world.memory.peek(`${PLACE.prefix}/metadata/version-hint.text`);
+    expect(new TextDecoder().decode(hint?.bytes)).toBe(String(other.table.base?.version));
+  });
+
   test('gone: a table without any version is looked for with pauses, not at once again and again', async () => {
     const scenario = await newScenario();
     const { world, service, ledger } = scenario;

@@ -106,7 +106,9 @@ def test_rows_that_another_engine_deleted_by_delete_files_stay_deleted_and_nothi
     report = service.admin(name, "POST", "/maintain")
     assert not report["changed"] and report["left_alone"] == [{"reason": "delete-files", "files": 6, "bytes": ANY}]
     assert report["steps"]["index"]["report"]["reason"] == "delete-files"
-    assert _faults(name) == {"foreign-delete-files": f"{deletes[0].split(f'{name.split(chr(46))[1]}/')[1]} and 2 more"}
+    [(kind, what)] = _faults(name).items()
+    assert kind == "foreign-delete-files" and what.endswith(" and 2 more")
+    assert any(path.endswith(what.removesuffix(" and 2 more")) for path in deletes)
     # What is not known is not answered: neither rows that may be deleted, nor which are the newest.
     for path, problem in (("/rows", "delete-files"), ("/latest", "no-last-value-index")):
         with pytest.raises(service.Refused) as refused:
