@@ -56,21 +56,33 @@ export interface SensorRow {
 
 const STATES = ['ok', 'low-battery', 'maintenance', 'overheated'];
 
-/**
- * NDJSON of the rows, spread over a day or the stretch given; the same bytes for the same arguments. No two rows share
- * device and time.
- */
-export function sensorBody(rows: number, { startMs = START_MS, spanMs = DAY_MS, seed = 42 } = {}): Uint8Array {
+export interface SensorSpan {
+  startMs?: number;
+  spanMs?: number;
+  seed?: number;
+}
+
+/** NDJSON of the rows, the same bytes for the same arguments. */
+export function sensorBody(rows: number, span: SensorSpan = {}): Uint8Array {
+  return ndjson(sensorRows(rows, span));
+}
+
+export function ndjson(rows: readonly object[]): Uint8Array {
+  return new TextEncoder().encode(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
+}
+
+/** Rows spread over a day or the stretch given. No two share device and time. */
+export function sensorRows(rows: number, { startMs = START_MS, spanMs = DAY_MS, seed = 42 }: SensorSpan = {}) {
   const random = seeded(seed);
   const perDevice = Math.ceil(rows / DEVICES);
   const stepMs = Math.floor(spanMs / perDevice);
   const order = shuffled(perDevice * DEVICES, random).subarray(0, rows);
   const number = (value: number): number | null => (random() < 0.05 ? null : value);
-  const lines: string[] = [];
+  const made: SensorRow[] = [];
   for (const place of order) {
     const device = place % DEVICES;
     const step = Math.floor(place / DEVICES);
-    const row: SensorRow = {
+    made.push({
       time: new Date(startMs + step * stepMs + Math.floor(random() * 500)).toISOString(),
       device_id: `dev-${String(device).padStart(4, '0')}`,
       site: `site-${String(device % SITES).padStart(2, '0')}`,
@@ -80,13 +92,12 @@ export function sensorBody(rows: number, { startMs = START_MS, spanMs = DAY_MS, 
       voltage: number(3.3 + 0.01 * random()),
       counter: number(device * 100_000 + step * 3 + Math.floor(random() * 3)),
       status: random() < 0.7 ? null : STATES[Math.floor(random() * STATES.length)],
-    };
-    lines.push(JSON.stringify(row));
+    });
   }
-  return new TextEncoder().encode(`${lines.join('\n')}\n`);
+  return made;
 }
 
-function seeded(seed: number): () => number {
+export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

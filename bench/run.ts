@@ -8,7 +8,8 @@ import { parseArgs } from 'node:util';
 import { benchAppend } from './append.ts';
 import { appendText } from './append-text.ts';
 import { benchCommits, commitsText } from './commits.ts';
-import { benchCompact, compactText } from './compact.ts';
+import { benchCompact, COMPACT_CASES } from './compact.ts';
+import { compactText } from './compact-text.ts';
 import { benchCost, costText } from './cost.ts';
 import { benchDay, DAY_APPENDS, dayText } from './day.ts';
 import { benchEncode, encodeText } from './encode.ts';
@@ -51,7 +52,14 @@ switch (positionals[0]) {
     break;
   }
   case 'compact': {
-    const report = await benchCompact({ files: 24, rows: rows?.[0] ?? 50_000, runs: runs ?? 3 });
+    const report = await benchCompact({
+      files: 24,
+      rows: rows?.[0] ?? 50_000,
+      runs: runs ?? 3,
+      cases: COMPACT_CASES,
+      pauses: ['day', 'large'],
+      extras: true,
+    });
     print(report, () => compactText(report));
     break;
   }

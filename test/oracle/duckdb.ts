@@ -19,6 +19,8 @@ import { liveEntries, type ReadOptions, readTable, snapshotState } from './reade
 import type { Row } from './rows.ts';
 
 export interface DuckdbTable {
+  /** Where the live data files lie, each by itself. */
+  folder: string;
   /** Runs a statement; the view `live` holds the table's live rows. Values as `rows()` gives them. */
   query(sql: string): Promise<Row[]>;
   close(): void;
@@ -50,6 +52,7 @@ export async function openDuckdb(bucket: Bucket, tablePrefix: string, options: R
       `CREATE VIEW live AS SELECT * FROM read_parquet([${list}], union_by_name = true, hive_partitioning = false)`,
     );
   return {
+    folder,
     query: async (sql) => {
       const reader = await connection.runAndReadAll(sql);
       return reader.getRowObjects().map((row) => native(row) as Row);
