@@ -82,9 +82,11 @@ export async function mergeFiles(
           merger.feed(input, window, isLast);
         }),
       );
-      await outputs.add(merger.take());
-      // Requests and flushes get in between, also when the next windows are in memory already.
+      // Requests and flushes get in between windows, merge and row groups, also when all of it is in memory already.
       await ports.clock.sleep(0);
+      const merged = merger.take();
+      await ports.clock.sleep(0);
+      await outputs.add(merged);
     }
     return { outputs: await outputs.finish(), duplicates: merger.duplicates };
   } catch (error) {

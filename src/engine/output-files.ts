@@ -118,6 +118,7 @@ export class OutputFiles {
     writer.append(group);
     if (isOwn) releaseColumns(group);
     await upload.push(writer.takeChunks());
+    await this.#ports.clock.sleep(0); // as between the steps of the merge
     if (writer.byteLength >= this.#plan.targetBytes) await this.#close();
   }
 
