@@ -42,7 +42,7 @@ export function compactText(report: CompactReport): string {
     const { cpuMs, timesFaster, holds } = library;
     lines.push(
       '',
-      `hyparquet and hyparquet-writer take ${cpuMs} ms of CPU for the first line: ${timesFaster} times as much. Wanted of it: at most 70 MB of heap and buffers, and three times as fast: ${holds ? 'holds' : 'does not hold'}.`,
+      `hyparquet and hyparquet-writer take ${cpuMs} ms of CPU for the first line: ${timesFaster} times as much. Wanted of the service: at most 70 MB of heap and buffers, and three times as fast: ${holds ? 'holds' : 'does not hold'}.`,
     );
   }
   if (pauses.length > 0) {
