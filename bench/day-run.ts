@@ -64,11 +64,15 @@ const RUNS_MAX = 200;
 export async function runDay(
   table: DayTable,
   { appends, stretch, everyMs }: { appends: number; stretch: number; everyMs: number },
+  progress: (stretch: Stretch) => void = () => undefined,
 ): Promise<DayRun> {
   const day = new Day(table, everyMs);
   await day.create();
   const stretches: Stretch[] = [];
-  while (day.appended < appends) stretches.push(await day.stretch(Math.min(stretch, appends - day.appended)));
+  while (day.appended < appends) {
+    stretches.push(await day.stretch(Math.min(stretch, appends - day.appended)));
+    progress(stretches[stretches.length - 1]);
+  }
   const atRest = await day.rest();
   return { appends, rows: day.rows, events: day.events(), stretches, atRest };
 }

@@ -11,7 +11,7 @@ import { benchCommits, commitsText } from './commits.ts';
 import { benchCompact, COMPACT_CASES } from './compact.ts';
 import { compactText } from './compact-text.ts';
 import { benchCost, costText } from './cost.ts';
-import { benchDay, DAY_APPENDS, dayText } from './day.ts';
+import { benchDay, DAY_APPENDS, dayText, grown } from './day.ts';
 import { benchEncode, encodeText } from './encode.ts';
 import { benchOrder } from './order.ts';
 import { setting } from './report.ts';
@@ -81,6 +81,11 @@ switch (positionals[0]) {
       writeFileSync(`${path}.md`, dayText(report));
     }
     print(report, () => dayText(report));
+    // A shorter run is still filling up.
+    for (const line of report.appends === DAY_APPENDS ? grown(report) : []) {
+      console.error(line);
+      process.exitCode = 1;
+    }
     break;
   }
   case 'encode': {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { benchDay, type DayTableReport, dayText, type Figure } from '../../bench/day.ts';
+import { benchDay, type DayTableReport, dayText, type Figure, grown } from '../../bench/day.ts';
 import { type DayTable, STEADY, WIDE } from '../../bench/day-table.ts';
 
 /** Five hours, an append every four minutes: what an expiry lets go of is erased, again and again, from the second hour on. */
@@ -53,4 +53,16 @@ test('bench: a table that is appended to for hours stays small, and leaves nothi
   expect(most(wide, 'partitions')).toBeLessThanOrEqual(3);
   expect(wide.events['retained']).toBeGreaterThan(0);
   expect(dayText(report)).toContain('| live data files |');
+  // What the benchmark fails of.
+  const courses = { ...wide.courses, manifests: { second: 10, last: 20, bounded: false } };
+  const stretches = [...steady.stretches.slice(1), { ...steady.stretches[0], orphans: 3 }];
+  const told = grown({
+    ...report,
+    tables: [
+      { ...steady, stretches },
+      { ...wide, courses },
+    ],
+  });
+  expect(told).toContain('steady: 3 objects that nothing reaches and nobody is to delete');
+  expect(told).toContain('wide: manifests grow: 10, then 20');
 });
