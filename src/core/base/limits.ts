@@ -1,6 +1,7 @@
 /**
- * Every bound of the service, with its reason. Loops, queues, retries, caches and buffers take their limit from here
- * (or from a table property that is itself bounded here).
+ * Every bound of the service, with its reason; those of reading rows, the index, compaction and encodings are in files beside
+ * this one. Loops, queues, retries, caches and buffers take their limit from here, or from a table property that is itself
+ * bounded here.
  */
 
 /** Rows of one page, aligned over all columns: 8-byte values then take 32 KiB, below `ZSTD_INPUT_BYTES_MAX`. */
