@@ -10,14 +10,14 @@ import { isMain } from './is-main.ts';
  */
 
 /**
- * Bundle as uploaded, without its source map. Measured in November 2026: 1,370 KiB, 270 of them libraries (hyparquet-writer
- * 107, hyparquet 75, hono 62, valibot 25). The platform takes several times this; the bound is there because start-up has one
+ * Bundle as uploaded, without its source map. Measured in November 2026: 1,541 KiB, 268 of them libraries (hyparquet-writer
+ * 116, hyparquet 65, hono 61, valibot 25). The platform takes several times this; the bound is there because start-up has one
  * second, and so that a new library is a decision.
  */
-export const BUNDLE_BYTES_MAX = 1536 * 1024;
+export const BUNDLE_BYTES_MAX = 1664 * 1024;
 
 /** The same, as gzip makes it, which is what limits of the platform are stated in. */
-export const BUNDLE_GZIP_BYTES_MAX = 384 * 1024;
+export const BUNDLE_GZIP_BYTES_MAX = 416 * 1024;
 
 /** Places that generate code and may be in the bundle as long as nothing leads there, each with the reason. */
 export const KNOWN_SITES: readonly { module: string; declaration: string; reason: string }[] = [];
