@@ -74,6 +74,17 @@ def lake(warehouse: str = WAREHOUSE, s3: str = S3, **options: str) -> timelake.L
     )
 
 
+def append(name: str, part: pa.Table, **options: object) -> dict:
+    """An append by the Timelake engine.
+
+    It writes the version hint in the background, after the call has returned and over whatever is there: a hint that the
+    service has moved on meanwhile would go back, and stay there until the next commit. So that is waited for.
+    """
+    report = lake().table(name).append(part, **options)
+    pointed(name)
+    return report
+
+
 FILE_IO = {
     "s3.endpoint": S3,
     "s3.access-key-id": "dev",

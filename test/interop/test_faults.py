@@ -31,7 +31,7 @@ def _paths(name: str) -> set[str]:
 def test_a_data_file_that_is_gone_is_told_rows_go_on_and_the_table_is_mended(name: str) -> None:
     _create(name)
     theirs = records(0, 30)
-    engines.lake().table(name).append(arrow(theirs), maintain=False)
+    engines.append(name, arrow(theirs), maintain=False)
     lost = min(p for p in _paths(name) if "/data/" in p)
     rest = [r for r in theirs if r["time"].date().isoformat() not in lost]
     assert 0 < len(rest) < len(theirs)
@@ -60,7 +60,7 @@ def test_a_data_file_that_is_gone_is_told_rows_go_on_and_the_table_is_mended(nam
 def test_a_manifest_that_is_no_manifest_is_told_and_rows_go_on(name: str) -> None:
     _create(name)
     before = _paths(name)
-    engines.lake().table(name).append(arrow(records(0, 30)), maintain=False)
+    engines.append(name, arrow(records(0, 30)), maintain=False)
     made = [p for p in _paths(name) - before if p.endswith(".avro") and not p.rsplit("/", 1)[1].startswith("snap-")]
     assert len(made) == 1
     with engines.storage().open_input_stream(made[0]) as stream:

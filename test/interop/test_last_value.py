@@ -57,7 +57,7 @@ def test_both_extend_the_index_that_the_other_left_and_answer_from_it(name: str)
         if turn % 2 == 0:
             service.append(name, ndjson(part))
         else:
-            engines.lake().table(name).append(arrow(part))
+            engines.append(name, arrow(part))
         location = _index(name)
         assert location is not None and location not in named, f"turn {turn}"
         named.add(location)
@@ -80,13 +80,13 @@ def test_an_index_that_was_lost_is_made_again_and_the_engine_goes_on_from_it(nam
     _agree(name, everything, "scan", "without an index")
     more = records(60, 20)
     everything += more
-    engines.lake().table(name).append(arrow(more))
+    engines.append(name, arrow(more))
     assert _index(name) is None
     report = service.admin(name, "POST", "/maintain", {"index": True})
     assert report["steps"]["index"]["report"]["state"] == "made"
     _agree(name, everything, "index", "made again")
     theirs, ours = records(80, 20), records(100, 20)
-    engines.lake().table(name).append(arrow(theirs))
+    engines.append(name, arrow(theirs))
     _agree(name, everything + theirs, "index", "the engine on top")
     service.append(name, ndjson(ours))
     _agree(name, everything + theirs + ours, "index", "the service on top")
@@ -103,7 +103,7 @@ def test_the_engine_appends_after_columns_changed(name: str) -> None:
     service.admin(name, "POST", "/schema", {"changes": [{"add": "extra", "type": "long"}]})
     assert _index(name) not in (None, before)
     everything = first + records(20, 40)
-    engines.lake().table(name).append(arrow(records(40, 20)).append_column("extra", pa.array(range(20), pa.int64())))
+    engines.append(name, arrow(records(40, 20)).append_column("extra", pa.array(range(20), pa.int64())))
     _agree(name, everything, "index", "the engine after the change")
     service.append(name, ndjson(records(60, 20)))
     _agree(name, everything + records(60, 20), "index", "the service after the engine")

@@ -142,7 +142,7 @@ def test_time_ranges_series_and_limits_choose_as_duckdb_does(name: str) -> None:
     service.create(name, FIELDS, time_column="time", series_key=["device"], chunk="day", dedup=False)
     for turn in range(4):
         part = records(turn * 120, 120)
-        service.append(name, ndjson(part)) if turn % 2 == 0 else engines.lake().table(name).append(arrow(part))
+        service.append(name, ndjson(part)) if turn % 2 == 0 else engines.append(name, arrow(part))
         if turn == 1:
             service.admin(name, "POST", "/maintain", {"compact": True})
     readers = Readers(name)

@@ -52,7 +52,7 @@ def test_service_and_engine_maintain_in_turn(name: str) -> None:
     def theirs(start: int) -> None:
         part = _distinct(start, 20)
         held.extend(part)
-        engines.lake().table(name).append(arrow(part), maintain=False)
+        engines.append(name, arrow(part), maintain=False)
 
     for start in (0, 20, 40):
         ours(start)

@@ -270,8 +270,7 @@ def test_each_ref_and_snapshot_is_read_alike_after(operation: Callable[[Expected
 def _append_on_top(table: Expected) -> None:
     """Rows by the engine and by the service; branch, tag and old snapshots stay what they are."""
     theirs = records(1000, 20)
-    engine = engines.lake().table(table.name)
-    engine.append(arrow(theirs), maintain=False)
+    engines.append(table.name, arrow(theirs), maintain=False)
     version = service.describe(table.name)
     table.moves(version["snapshot"]["snapshot_id"], table.now() + theirs)
     table.appends(records(1100, 20))

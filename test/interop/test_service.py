@@ -99,7 +99,7 @@ def test_service_and_engine_append_in_turn_to_our_table(name: str) -> None:
         if turn % 2 == 0:
             service.append(name, ndjson(part))
         else:
-            engines.lake().table(name).append(arrow(part), batch_id=f"turn-{turn}")
+            engines.append(name, arrow(part), batch_id=f"turn-{turn}")
     same_everywhere(name, everything)
 
 
@@ -114,7 +114,7 @@ def test_service_and_engine_append_in_turn_to_the_engines_table(name: str) -> No
         if turn % 2 == 1:
             service.append(name, ndjson(part))
         else:
-            engines.lake().table(name).append(arrow(part))
+            engines.append(name, arrow(part))
     same_everywhere(name, everything)
 
 
@@ -153,13 +153,13 @@ def test_our_compaction_keeps_everybodys_rows_and_the_engine_goes_on(name: str) 
         if turn % 2 == 0:
             service.append(name, ndjson(part))
         else:
-            engines.lake().table(name).append(arrow(part))
+            engines.append(name, arrow(part))
     report = service.admin(name, "POST", "/maintain")
     assert report["changed"] and report["left_alone"] == [] and report["remaining"] == 0
     same_everywhere(name, everything)
     part = records(100, 20)
     everything += part
-    engines.lake().table(name).append(arrow(part))
+    engines.append(name, arrow(part))
     same_everywhere(name, everything)
     newest = {r["device"]: r for r in sorted(everything, key=lambda r: r["time"])}
     assert rows(engines.lake().latest(name), COLUMNS) == rows(arrow(list(newest.values())), COLUMNS)
@@ -178,7 +178,7 @@ def test_our_compaction_right_after_the_engine_wrote_is_read_by_all(name: str, t
         ours, theirs = records(turn * 40, 20), records(turn * 40 + 20, 20)
         everything += ours + theirs
         service.append(name, ndjson(ours))
-        engines.lake().table(name).append(arrow(theirs))
+        engines.append(name, arrow(theirs))
     assert service.admin(name, "POST", "/maintain")["changed"]
     same_everywhere(name, everything)
 
@@ -188,7 +188,7 @@ def test_the_engine_deduplicates_our_rows_as_its_own(name: str) -> None:
     first = [dict(r, device="one", note="first") for r in records(0, 40)]
     again = [dict(r, note="again") for r in first[:10]]
     service.append(name, ndjson(first))
-    engines.lake().table(name).append(arrow(again))
+    engines.append(name, arrow(again))
     third = [dict(r, note="third") for r in first[:5]]
     service.append(name, ndjson(third))
     want = rows(arrow(third + again[5:] + first[10:]), COLUMNS)
@@ -208,7 +208,7 @@ def test_latest_rows_are_right_whoever_wrote_last(name: str) -> None:
         if turn % 2 == 0:
             service.append(name, ndjson(part))
         else:
-            engines.lake().table(name).append(arrow(part))
+            engines.append(name, arrow(part))
         newest: dict = {}
         for record in sorted(everything, key=lambda r: r["time"]):
             newest[record["device"]] = record
@@ -222,5 +222,5 @@ def test_a_replayed_batch_is_there_once(name: str) -> None:
     again = service.append(name, ndjson(batch), **{"idempotency-key": "batch-1"})
     assert again["snapshot_id"] == first["snapshot_id"]
     same_everywhere(name, batch)
-    duplicate = engines.lake().table(name).append(arrow(batch), batch_id="batch-1")
+    duplicate = engines.append(name, arrow(batch), batch_id="batch-1")
     assert duplicate["duplicate"], "the engine does not know our batch id"
