@@ -12,7 +12,7 @@ import type { SimMark } from './world.ts';
 const FOUND = [6, 601, 705, 1_137];
 
 /** Seeds of the test run. Any other: `npm run simulate -- --seeds N`. */
-const FIXED = [...FOUND, ...Array.from({ length: 4 }, (_, i) => 1_001 + i)];
+const FIXED = [...FOUND, ...Array.from({ length: 2 }, (_, i) => 1_001 + i)];
 
 describe('simulation: fixed seeds', () => {
   test('simulation: no invariant is broken', { timeout: 120_000 }, async () => {
@@ -29,12 +29,10 @@ describe('simulation: fixed seeds', () => {
   });
 
   test('simulation: a seed run twice does the same', { timeout: 60_000 }, async () => {
-    for (const seed of [7, 42]) {
-      const [first, second] = [await runSeed(seed), await runSeed(seed)];
-      expect(second.digest).toBe(first.digest);
-      expect(second.marks).toEqual(first.marks);
-    }
-    expect((await runSeed(8)).digest).not.toBe((await runSeed(9)).digest);
+    const [first, second] = [await runSeed(42), await runSeed(42)];
+    expect(second.digest).toBe(first.digest);
+    expect(second.marks).toEqual(first.marks);
+    expect((await runSeed(7)).digest).not.toBe(first.digest);
   });
 });
 
