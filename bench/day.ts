@@ -4,7 +4,7 @@
  *   npm run bench -- day [--json] [--runs 8640]
  *
  * A simulated day of appends to two tables, one every ten seconds, with everything that an object does beside. The whole day
- * takes a quarter of an hour of processor time for the narrow table and twice that for the wide one, is written to
+ * takes a quarter of an hour of processor time for the narrow table and up to an hour for the wide one, is written to
  * `bench/results`, and fails where a figure goes on growing.
  */
 import { type DayRun, runDay, type Stretch } from './day-run.ts';
