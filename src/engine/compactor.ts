@@ -300,13 +300,13 @@ export class Compactor implements Chore {
     const { metadata } = base;
     const identity = newIdentity(this.#ports, metadata);
     const startedMs = clock.now();
-    const entries = run.files.map(({ path }) => entryOf(look, path));
-    const keys: string[] = [];
-    const inputs = run.files.map(({ path }) => {
-      const file = look.files.get(path) as LiveFile;
+    const live = run.files.map(({ path }) => fileOf(look, path));
+    const entries = live.map(({ entry }) => entry);
+    const inputs = live.map((file) => {
       const { dataFile } = file.entry;
-      return { key: keyAt(place, path), file: dataFile, mustSort: this.#mustSort(file, metadata) };
+      return { key: keyAt(place, dataFile.filePath), file: dataFile, mustSort: this.#mustSort(file, metadata) };
     });
+    const keys: string[] = [];
     let merged: MergedFiles;
     try {
       merged = await mergeFiles(this.#ports, inputs, {
@@ -383,8 +383,9 @@ export class Compactor implements Chore {
   }
 
   /**
-   * A file that cannot be read or is not what it claims to be is left alone, and the reason told; the rest of the table is
-   * still compacted, and so are the others of its run where it is known which one it is. Not so when the files have been taken away meanwhile, or the store has failed: then it is tried again.
+   * A file that cannot be read is left alone, and the reason told; the rest of the table is still compacted, and so are the others
+   * of its run where it is known which one it is. One that is not in the order it claims is sorted the next time. Not so when the
+   * files have been taken away meanwhile, or the store has failed: then it is tried again.
    */
   async #excuse(error: unknown, metadata: TableMetadata, inputs: readonly MergeInput[]): Promise<void> {
     if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
@@ -408,9 +409,11 @@ export class Compactor implements Chore {
     this.#ports.log({ event: 'compaction-left-alone', table: this.#table.place.location, ...this.#tries.lastError });
   }
 
-  /** Faults of files that are still in the table. */
+  /** Tells the faults of files that are still in the table; what is known of others is forgotten. */
   #tellFaults(live: { has(path: string): boolean }): void {
-    for (const path of this.#faulty.keys()) if (!live.has(path)) this.#faulty.delete(path);
+    for (const known of [this.#failed, this.#unsorted, this.#heldBytes, this.#faulty]) {
+      for (const path of known.keys()) if (!live.has(path)) known.delete(path);
+    }
     this.#table.faults.found('compaction', [...this.#faulty.values()], this.#ports.clock.now());
   }
 
@@ -421,12 +424,12 @@ export class Compactor implements Chore {
   }
 }
 
-function entryOf(look: Look, path: string): LiveFile['entry'] {
-  return (look.files.get(path) as LiveFile).entry;
+function fileOf(look: Look, path: string): LiveFile {
+  return look.files.get(path) as LiveFile;
 }
 
 function planned(look: Look, run: TierRun): SliceReport {
-  const files = run.files.map(({ path }) => entryOf(look, path).dataFile);
+  const files = run.files.map(({ path }) => fileOf(look, path).entry.dataFile);
   return { partition: files[0].partition.map(String), reason: run.reason, ...sums(files), made: null };
 }
 

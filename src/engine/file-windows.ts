@@ -23,9 +23,9 @@ import {
   fieldsByReader,
   generalBytes,
   joinFields,
-  plainBytes,
   planGeneral,
   readGeneral,
+  typedBytes,
 } from '../core/parquet/table-columns.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock, Random } from './ports.ts';
@@ -116,7 +116,7 @@ export class FileWindows implements Windows {
   get wholeBytes(): number {
     return this.#footer.rowGroups.reduce(
       (sum, _, i) =>
-        sum + plainBytes(this.#footer, i, this.#windowed.fields) + generalBytes(this.#footer, i, this.#general.fields),
+        sum + typedBytes(this.#footer, i, this.#windowed.fields) + generalBytes(this.#footer, i, this.#general.fields),
       0,
     );
   }

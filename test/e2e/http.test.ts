@@ -5,6 +5,7 @@ import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import type { AcceptedBody, FlushedBody } from './support/client.ts';
 import { type Answered, ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
+import { readings } from './support/readings.ts';
 import { BUCKET_NAME, until, WAREHOUSE } from './support/service.ts';
 import { sharedService } from './support/shared.ts';
 
@@ -15,21 +16,8 @@ import { sharedService } from './support/shared.ts';
 const service = sharedService();
 type Described = TableView & { status: StatusView };
 
-const READINGS = {
-  schema: {
-    type: 'struct',
-    fields: [
-      { name: 'time', type: 'timestamptz', required: true },
-      { name: 'device', type: 'string' },
-      { name: 'v', type: 'long' },
-    ],
-  },
-  time_column: 'time',
-  series_key: ['device'],
-  chunk: 'day',
-  // Flushed when a test asks for it, never by age.
-  properties: { 'sluice.flush-interval': '1h' },
-};
+// Flushed when a test asks for it, never by age.
+const READINGS = { ...readings(), chunk: 'day' };
 
 let tables = 0;
 

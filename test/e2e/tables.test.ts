@@ -10,6 +10,7 @@ import { rows, sameRows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import type { AcceptedBody } from './support/client.ts';
 import { ask, expectProblem, JSON_TYPE, NDJSON } from './support/http.ts';
+import { readings } from './support/readings.ts';
 import { relocate } from './support/relocate.ts';
 import { BUCKET_NAME, type RunningService, startService, WAREHOUSE } from './support/service.ts';
 
@@ -25,19 +26,7 @@ afterAll(() => service?.stop());
 /** Every table that the listing must show in the end, as `namespace/table`. */
 const listed = new Set<string>();
 
-const DEVICES = {
-  schema: {
-    type: 'struct',
-    fields: [
-      { name: 'time', type: 'timestamptz', required: true },
-      { name: 'device', type: 'string' },
-      { name: 'v', type: 'long' },
-    ],
-  },
-  time_column: 'time',
-  series_key: ['device'],
-  properties: { 'sluice.flush-interval': '1h' },
-};
+const DEVICES = readings();
 
 function place(namespace: string, table: string) {
   const path = `/v1/tables/${namespace}/${table}`;

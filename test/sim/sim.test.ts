@@ -36,6 +36,21 @@ describe('simulation: fixed seeds', () => {
   });
 });
 
+/** Writers that do not wait for each other, on a table whose objects crash now and then. */
+const BUSY: Partial<Swarm> = { steps: 1_200, producers: 3, second: true, thinkMs: 300, latencyMs: 60, crashMs: 8_000 };
+
+/** Everything that an object does to its table by itself, beside those. */
+const ALL_UPKEEP: Partial<Swarm> = {
+  ...BUSY,
+  zombie: 0.5,
+  faults: { 'response-lost': 0.05, late: 0.03, unreadable: 0.02 },
+  compactBySelf: true,
+  retention: true,
+  eraseMs: 20_000,
+  sweep: true,
+  expirySchedule: { batch: 2, lateMs: 1_000 },
+};
+
 /**
  * Situations, each with the marks that prove it was reached. The seeds are few, and chosen because they reach them:
  * that they pass is no sweep, which is `npm run simulate`. A seed that breaks an invariant is never just left out: it
@@ -99,12 +114,7 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     marks: ['rebased-over-expire', 'expired-by-schedule'],
     seeds: [1, 2],
     swarm: {
-      steps: 1_200,
-      producers: 3,
-      second: true,
-      thinkMs: 300,
-      latencyMs: 60,
-      crashMs: 8_000,
+      ...BUSY,
       expirySchedule: { batch: 2, lateMs: 1_000 },
       engine: { ...calm().engine, appendMs: 800 },
     },
@@ -114,12 +124,7 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     marks: ['rebased-over-append', 'compacted-by-itself'],
     seeds: [1, 2],
     swarm: {
-      steps: 1_200,
-      producers: 3,
-      second: true,
-      thinkMs: 300,
-      latencyMs: 60,
-      crashMs: 8_000,
+      ...BUSY,
       compactBySelf: true,
       maintain: { ...calm().maintain, deleteMs: 4_000, expireMs: 4_000 },
       engine: { ...calm().engine, appendMs: 800, compactMs: 2_000 },
@@ -130,19 +135,7 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     marks: ['retained-by-schedule', 'rebased-over-append', 'erased', 'orphans-swept', 'compacted-by-itself'],
     seeds: [1, 2, 3],
     swarm: {
-      steps: 1_200,
-      producers: 3,
-      second: true,
-      thinkMs: 300,
-      latencyMs: 60,
-      crashMs: 8_000,
-      zombie: 0.5,
-      faults: { 'response-lost': 0.05, late: 0.03, unreadable: 0.02 },
-      compactBySelf: true,
-      retention: true,
-      eraseMs: 20_000,
-      sweep: true,
-      expirySchedule: { batch: 2, lateMs: 1_000 },
+      ...ALL_UPKEEP,
       maintain: { ...calm().maintain, expireMs: 4_000, sweepMs: 4_000, changeMs: 4_000 },
       engine: { ...calm().engine, appendMs: 800, compactMs: 3_000 },
     },
@@ -160,20 +153,8 @@ const SITUATIONS: { name: string; marks: SimMark[]; seeds: number[]; swarm: Part
     ],
     seeds: [1, 2, 3],
     swarm: {
-      steps: 1_200,
-      producers: 3,
-      second: true,
-      thinkMs: 300,
-      latencyMs: 60,
-      crashMs: 8_000,
-      zombie: 0.5,
-      faults: { 'response-lost': 0.05, late: 0.03, unreadable: 0.02 },
-      compactBySelf: true,
-      retention: true,
-      eraseMs: 20_000,
-      sweep: true,
+      ...ALL_UPKEEP,
       damageMs: 1_500,
-      expirySchedule: { batch: 2, lateMs: 1_000 },
       maintain: { ...calm().maintain, indexMs: 800, deleteMs: 6_000, expireMs: 4_000, changeMs: 6_000 },
       engine: { ...calm().engine, appendMs: 1_500, compactMs: 4_000, rollbackMs: 15_000 },
     },

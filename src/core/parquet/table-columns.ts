@@ -112,7 +112,7 @@ export function generalBytes(footer: ParquetFooter, rowGroup: number, fields: re
 }
 
 /** Memory that these fields of a row group take as typed columns, those that are read by windows; dictionaries once. */
-export function plainBytes(footer: ParquetFooter, rowGroup: number, fields: readonly NestedField[]): number {
+export function typedBytes(footer: ParquetFooter, rowGroup: number, fields: readonly NestedField[]): number {
   const { rows, chunks } = footer.rowGroups[rowGroup];
   return fields.reduce((sum, { id }) => {
     const at = footer.columns.findIndex((column) => column.id === id);
