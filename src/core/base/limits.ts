@@ -265,7 +265,7 @@ export const APP_BUFFER_BYTES_MAX = 32 * 1024 * 1024;
 /** Receipts passed on from one sequence to another when a parked app goes on; each unparking adds one step. */
 export const MOVES_MAX = 16;
 
-/** Ids of our last changes without a snapshot, kept in a table property: an unknown one is run again within seconds, and
+/** Ids of our last changes of metadata, deletes and overwrites, kept in a table property: an unknown one is run again within seconds, and
  * commits of one table go one at a time, so a few could lie between; each version repeats them (33 bytes an id). */
 export const CHANGES_KEPT_MAX = 16;
 

@@ -1,6 +1,7 @@
 import type { TableMetadata } from '../iceberg/types.ts';
 import { retentionCutoff } from '../maintain/retention.ts';
 import type { Decision } from '../sink.ts';
+import { listChange } from './changes.ts';
 import { fileMatcher } from './file-filter.ts';
 import { type IcebergBase, seenOf } from './iceberg-base.ts';
 import { type IndexOfSnapshot, indexAfterRemoval, indexAfterRetention, indexNeeds } from './last-value.ts';
@@ -103,6 +104,7 @@ export function decideDelete(
         ...reportKeys({ made, replaced: touched.length, kept: carried.length, overlapping }),
         ...(operation.retention === undefined ? {} : { [RETENTION_CUTOFF]: String(operation.retention) }),
       },
+      updates: [listChange(metadata.properties, identity.commitId)],
     },
     known,
     nowMs,

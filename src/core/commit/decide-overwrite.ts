@@ -2,6 +2,7 @@ import { invalid, rejected } from '../base/errors.ts';
 import type { Frame } from '../batch/frame.ts';
 import type { Decision } from '../sink.ts';
 import { madeOnce } from './added-manifest.ts';
+import { listChange } from './changes.ts';
 import { select, unnumberedRefusal } from './decide-delete.ts';
 import { evolvedBy, isLayoutOf } from './evolve.ts';
 import { type FileFilter, fileMatcher } from './file-filter.ts';
@@ -100,7 +101,7 @@ export function decideOverwrite(
       epochs: 'carry',
       ...indexAfterRemoval(base),
       extra: reportKeys({ made, replaced: touched.length, kept: carried.length }),
-      updates: operation.evolution?.updates,
+      updates: [...(operation.evolution?.updates ?? []), listChange(metadata.properties, identity.commitId)],
     },
     known,
     nowMs,

@@ -10,7 +10,7 @@ import type { TableMetadata } from '../iceberg/types.ts';
 import { applyUpdates, commitTime, type MetadataUpdate } from '../iceberg/updates.ts';
 import { lostSnapshots } from '../maintain/reachable.ts';
 import type { Decision } from '../sink.ts';
-import { CHANGES_KEY, changesAfter } from './changes.ts';
+import { listChange } from './changes.ts';
 import { type IcebergBase, listNeed, manifestsOf, NOTHING_KEPT, seenOf } from './iceberg-base.ts';
 import { indexAfterSchema, indexNeeds, indexOf } from './last-value.ts';
 import type { UpdateOperation } from './operation.ts';
@@ -47,13 +47,7 @@ export function decideUpdate(
   if (planned.updates.length === 0 || changesNothing(metadata, apply(planned.updates))) {
     return { kind: 'nothing', message: 'table is as asked already', detail: {} };
   }
-  const updates: MetadataUpdate[] = [
-    ...planned.updates,
-    {
-      action: 'set-properties',
-      updates: { [CHANGES_KEY]: changesAfter(metadata.properties, identity.commitId) },
-    },
-  ];
+  const updates: MetadataUpdate[] = [...planned.updates, listChange(metadata.properties, identity.commitId)];
   if (planned.columns === true && namesIndex(metadata))
     return withIndex(context, operation, base, updates, seen, nowMs);
 

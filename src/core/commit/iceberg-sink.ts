@@ -157,12 +157,13 @@ export class IcebergSink implements Sink<IcebergBase, Operation> {
   find(operation: Operation, base: IcebergBase): Found | null {
     switch (operation.kind) {
       case 'append':
-      case 'delete':
       case 'replace':
-      case 'overwrite':
       case 'rewrite-manifests':
       case 'index':
         return findCommit(base, operation.commitId);
+      case 'delete':
+      case 'overwrite':
+        return findCommit(base, operation.commitId) ?? findChange(base, operation.commitId);
       case 'update':
       case 'create':
       case 'attach':
