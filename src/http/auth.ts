@@ -5,6 +5,7 @@ import { utf8 } from '../core/base/bytes.ts';
 import { invalid, type SluiceError } from '../core/base/errors.ts';
 import { sha256 } from '../platform/hash.ts';
 import type { AppEnv, AppPorts } from './app.ts';
+import { checkParameters } from './parameters.ts';
 
 /**
  * What the caller of a request may do. Digests are compared, so that neither length nor content of a token shows in the
@@ -41,7 +42,8 @@ export type Needs = MiddlewareHandler<AppEnv> & { scope: Scope };
 
 /**
  * Declares what a route needs, and lets nobody else through. Every route behind a token has one: it is what hands the
- * ports on, so a route without it reaches no object. The ports it hands on reach only what the caller may.
+ * ports on, so a route without it reaches no object. The ports it hands on reach only what the caller may. A parameter that
+ * the address does not have is refused here too, before any body is read.
  */
 export function needs(scope: Scope): Needs {
   const check: MiddlewareHandler<AppEnv> = async (context, next) => {
@@ -49,6 +51,7 @@ export function needs(scope: Scope): Needs {
     const { namespace, table } = context.req.param() as Record<string, string | undefined>;
     if (namespace !== undefined && table !== undefined) permit(grant, scope, namespace, table);
     else if (!hasScope(grant, scope)) throw forbidden(scope);
+    checkParameters(context);
     context.set('about', namespace === undefined || table === undefined ? null : { namespace, table });
     context.set('ports', limited(ports, grant, scope));
     await next();

@@ -30,10 +30,6 @@ export async function enqueueRows(context: Ctx): Promise<Response> {
   const { namespace, table, key } = nameOf(context);
   const queue = context.var.ports.queue();
   if (!queue.allows(namespace, table)) throw invalid('table-not-queued', `table takes no rows from queues: ${key}`);
-  for (const name of ['app', 'epoch', 'epochs', 'on_error', 'branch']) {
-    // Epochs have an order, which a queue does not keep, messages go to main, and nobody would see what was left out.
-    if (req.query(name) !== undefined) throw invalid('malformed', `${name} is for requests to /rows`);
-  }
   const requestKey = keyOf(req.header('idempotency-key') ?? null);
   const messages = await readMessages(context, messageSplitter(key, requestKey));
   const rows = messages.reduce((sum, message) => sum + message.rows, 0);

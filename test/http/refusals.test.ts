@@ -77,7 +77,9 @@ async function post(path: string, body: string, token = 'very-secret') {
 
 describe('refusals: log', () => {
   it('each has one line, with who asked and why, and nothing that was sent', async () => {
-    expect(await post('/v1/tables/n/a/rows?on_error=refuse&x=very-secret', '[{"v":"very-secret"}]')).toBe(422);
+    expect(await post('/v1/tables/n/a/rows?on_error=refuse&app=very-secret&epoch=1', '[{"v":"very-secret"}]')).toBe(
+      422,
+    );
     expect(await post('/v1/tables/m/a/rows', '[]')).toBe(403);
     expect(await post('/v1/tables/n/a/rows', '[]', 'very-secret-wrong')).toBe(401);
     expect(await post('/v1/nowhere', '[]')).toBe(404);

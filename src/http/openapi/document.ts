@@ -5,7 +5,7 @@ import { PROBLEM_TYPES } from '../problem-types.ts';
 import { ROW_MEDIA_TYPES } from '../rows.ts';
 import { ADMIN_OPERATIONS } from './admin-operations.ts';
 import { type Components, type JsonSchema, jsonSchemaOf } from './json-schema.ts';
-import type { Answer, Body, Operation } from './operation.ts';
+import { type Answer, type Body, describedPath, type Operation } from './operation.ts';
 import { TABLE_OPERATIONS } from './table-operations.ts';
 import { Problem } from './views.ts';
 
@@ -32,7 +32,7 @@ export function registered(routes: readonly Route[]): Registered[] {
   const found = new Map<string, Registered>();
   for (const { method, path: pattern, handler } of routes) {
     if (method === 'ALL') continue;
-    const path = pattern.replace(/:([a-z]+)/g, '{$1}');
+    const path = describedPath(pattern);
     const name = `${method} ${path}`;
     const scope = (handler as { scope?: Scope }).scope ?? found.get(name)?.scope ?? null;
     found.set(name, { name, method, path, scope });

@@ -11,6 +11,8 @@ export interface Operation {
   description?: string;
   /** Parameters besides those in the path. */
   parameters?: readonly Parameter[];
+  /** Every other parameter names a column. */
+  columns?: true;
   body?: Body;
   /** Answers that are no problems, by status; null: without a body. */
   answers: Readonly<Record<number, Answer>>;
@@ -40,6 +42,11 @@ export interface Parameter {
   description: string;
   required?: boolean;
   schema: JsonSchema;
+}
+
+/** A route's path, as descriptions have it. */
+export function describedPath(pattern: string): string {
+  return pattern.replace(/:([a-z]+)/g, '{$1}');
 }
 
 const text: JsonSchema = { type: 'string' };

@@ -156,6 +156,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       query('ref', 'a branch or tag to read instead of main'),
       query('is_null', 'a column that rows have no value of'),
     ],
+    columns: true,
     answers: {
       200: {
         description: 'the rows; what is told beside them stands in headers x-sluice-… too',
@@ -209,6 +210,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       query('buffered', 'rows that wait in the buffer count too', { type: 'boolean', default: false }),
       query('is_null', 'a column of the series key that rows have no value of'),
     ],
+    columns: true,
     answers: {
       200: {
         description: 'one row a series; what is told beside them stands in headers x-sluice-… too',
