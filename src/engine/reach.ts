@@ -45,7 +45,8 @@ export class ReachMemory {
 
 /**
  * Reads what table states reach, and takes differences. Everything is compared as keys of the table's own folder: a
- * location outside of it is not ours to delete and never becomes one. A missing object of a retained snapshot is damage and
+ * location outside of it is not ours to delete and never becomes one. But it may be a file of ours that another writer spells
+ * otherwise, with another scheme or a doubled slash: then all keys of its name count as reached (B145). A missing object of a retained snapshot is damage and
  * ends the work; one of an expired snapshot only means that less is left to delete. Without a memory each look sees whether
  * all of it is still there.
  */
@@ -83,9 +84,10 @@ export class Reach {
     await this.#files(gone, false, seen, (paths) => {
       for (const key of this.#keys(paths)) keys.add(key);
     });
-    await this.#strike(keys, after, kept, seen);
+    const rest = new Unreached(keys);
+    await this.#strike(rest, after, kept, seen);
     this.#memory?.keep(seen);
-    return [...keys];
+    return [...rest.keys];
   }
 
   /**
@@ -97,7 +99,7 @@ export class Reach {
     metadata: TableMetadata,
     past: readonly TableMetadata[] = [],
   ): Promise<string[] | null> {
-    const rest = new Set(keys);
+    const rest = new Unreached(new Set(keys));
     const left = pastSnapshots(metadata, past);
     const lists = metadata.snapshots.length + left.length;
     if (lists > REACH_READS_MAX) return null;
@@ -109,26 +111,30 @@ export class Reach {
     await this.#strike(rest, metadata, kept, seen);
     for (const state of past) this.#take(rest, namedByMetadata(state, state.snapshots));
     this.#take(rest, gone.keys());
-    if (rest.size > 0) await this.#files(gone, false, seen, (paths) => this.#take(rest, paths));
+    if (rest.keys.size > 0) await this.#files(gone, false, seen, (paths) => this.#take(rest, paths));
     this.#memory?.keep(seen);
-    return [...rest];
+    return [...rest.keys];
   }
 
-  #take(keys: Set<string>, locations: Iterable<string>): void {
-    for (const key of this.#keys(locations)) keys.delete(key);
+  #take(rest: Unreached, locations: Iterable<string>): void {
+    for (const location of locations) {
+      const key = this.#keyOf(location);
+      if (key === null || ODDLY_SPELLED.test(key)) rest.takeNamed(location);
+      if (key !== null) rest.keys.delete(key);
+    }
   }
 
   /** Takes out what the state reaches. Manifests are read only when files that only they name are among the keys. */
   async #strike(
-    keys: Set<string>,
+    rest: Unreached,
     metadata: TableMetadata,
     manifests: ReadonlyMap<string, ManifestFile>,
     seen: Seen,
   ): Promise<void> {
-    const strike = (paths: Iterable<string>) => this.#take(keys, paths);
+    const strike = (paths: Iterable<string>) => this.#take(rest, paths);
     strike(namedByMetadata(metadata, metadata.snapshots));
     strike(manifests.keys());
-    if (keys.size > 0) await this.#files(manifests, true, seen, strike);
+    if (rest.keys.size > 0) await this.#files(manifests, true, seen, strike);
   }
 
   /** Manifests of the snapshots, each once. */
@@ -206,6 +212,30 @@ export class Reach {
     const { location: root, prefix } = this.#place;
     return location.startsWith(`${root}/`) ? prefix + location.slice(root.length) : null;
   }
+}
+
+/** Keys of which nobody has said yet that they are reached. */
+class Unreached {
+  readonly keys: Set<string>;
+  /** Keys by the name of their file; made when it is first needed, which is hardly ever. */
+  #byName: Map<string, string[]> | null = null;
+
+  constructor(keys: Set<string>) {
+    this.keys = keys;
+  }
+
+  /** Takes out all keys that have the name of this location's file. */
+  takeNamed(location: string): void {
+    this.#byName ??= Map.groupBy(this.keys, nameOf);
+    for (const key of this.#byName.get(nameOf(location)) ?? []) this.keys.delete(key);
+  }
+}
+
+/** Keys that some file systems take for others. */
+const ODDLY_SPELLED = /\/\.{0,2}\//;
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** Snapshots of earlier states that this one does not have, each once. */

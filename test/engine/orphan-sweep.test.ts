@@ -3,6 +3,7 @@ import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
 import { acknowledge, expectExactlyOnce, newScenario, type Scenario, tableRows, uniqueRow } from '../sim/scenario.ts';
 import { PLACE, Service } from '../sim/service.ts';
 import { metadataOf, ofDay } from './file-operations.ts';
+import { plantFile } from './planted-file.ts';
 
 const DAY_MS = 86_400_000;
 const GRACE_MS = 3 * DAY_MS;
@@ -134,6 +135,25 @@ describe('orphan sweep', () => {
     await erased();
     expect(await tableRows(world)).toHaveLength(2);
   });
+
+  test.each([
+    ['another scheme', `${PLACE.location.replace('s3:', 's3a:')}/data/d.parquet`],
+    ['a doubled slash', `${PLACE.location}//data/d.parquet`],
+  ])(
+    'a file that another writer spells with %s is not taken for an orphan, nor erased after an expiry (B145)',
+    async (_, filePath) => {
+      const { service, world } = scenario;
+      plant(['data/d.parquet']);
+      await plantFile(scenario, { filePath });
+      world.clock.advance(GRACE_MS + 1);
+      expect(await sweep()).toMatchObject({ orphans: 0 });
+      // Whoever had queued it: the eraser asks again.
+      scenario.ledger.doom([at('data/d.parquet')], world.clock.now());
+      await world.clock.until(service.eraser.run());
+      expect(there(['data/d.parquet'])).toHaveLength(1);
+      expect(scenario.ledger.state().doomed.keys).toBe(0);
+    },
+  );
 
   test('a table that lacks files of its own, or may share them, is not swept', async () => {
     const { service, world } = scenario;
