@@ -20,7 +20,7 @@ const RETRY_MS = 1_000;
 /**
  * Runs an operation until it is settled. An outcome that stays open is tried again a few times, and then told as it is: once
  * a write may have happened, nothing but its being found or another's version in its place is an end. `prepare` is asked
- * first, and again when the files it made no longer fit the base; it keeps the commit's identity.
+ * first, and again when the files it made no longer fit the base; it keeps the commit's identity. `note`: see `Committer.commit`.
  *
  * @throws conflict `commit-conflict` and what the operation reports; unavailable `store-unavailable`; unknown `commit-unknown`
  */
@@ -28,11 +28,12 @@ export async function commitToEnd(
   clock: Clock,
   table: OpenTable,
   prepare: (base: IcebergBase | null) => Operation,
+  note: (version: number) => void = () => undefined,
 ): Promise<Ended> {
   let isOpen = false;
   let operation = prepare(table.base);
   for (let attempt = 0; attempt < ADMIN_TRIES_MAX; attempt++) {
-    const result = await table.commit(operation, () => undefined);
+    const result = await table.commit(operation, note);
     switch (result.outcome) {
       case 'committed':
       case 'nothing':

@@ -1,5 +1,5 @@
 import { type Detail, SluiceError } from '../core/base/errors.ts';
-import { COMMIT_ATTEMPTS_MAX, FENCE_MS, NEEDS_ROUNDS_MAX, RACE_BACKOFF } from '../core/base/limits.ts';
+import { ATTEMPT_MS_MAX, COMMIT_ATTEMPTS_MAX, FENCE_MS, NEEDS_ROUNDS_MAX, RACE_BACKOFF } from '../core/base/limits.ts';
 import { backoffMs } from '../core/commit/backoff.ts';
 import { classify, isFresh, type Look, type WriteAnswer } from '../core/commit/outcome.ts';
 import type { Based, Change, Decision, Found, Sink } from '../core/sink.ts';
@@ -116,7 +116,7 @@ export class Committer<Base extends Based, C extends Change> {
         const confirmedMs = clock.now();
         const confirmed = await this.#uploadAndConfirm(base, uploaded ? [] : change.uploads, decision.uploads);
         uploaded = true;
-        if (!confirmed) {
+        if (!confirmed || clock.now() - confirmedMs > ATTEMPT_MS_MAX) {
           marks.hit('base-moved');
           superseded.push(...decision.uploads.map((upload) => upload.key));
           continue;

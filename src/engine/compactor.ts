@@ -1,6 +1,12 @@
-import { COMPACT_HELD_BYTES_MAX, COMPACT_HELD_FILE_BYTES_MAX } from '../core/base/compact-limits.ts';
+import {
+  COMPACT_HELD_BYTES_MAX,
+  COMPACT_HELD_FILE_BYTES_MAX,
+  COMPACT_RETRY,
+  COMPACT_SLICE_MS_MAX,
+} from '../core/base/compact-limits.ts';
 import { conflict, corrupt, SluiceError } from '../core/base/errors.ts';
 import { COMPACT_RESUME_MS, COMPACT_SLICES_PER_CALL, ERASE_GRACE_MS, RUN_ALARM_MS } from '../core/base/limits.ts';
+import { refusalBefore } from '../core/commit/decide-replace.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { currentOf } from '../core/commit/make-files.ts';
 import type { CommitIdentity } from '../core/commit/operation.ts';
@@ -15,6 +21,7 @@ import {
   type LeftAlone,
   type LiveFile,
   leftAlone,
+  listedTwice,
   tableLeftAlone,
   tierFileOf,
 } from '../core/maintain/live-files.ts';
@@ -214,15 +221,17 @@ export class Compactor implements Chore {
 
   async #look(base: IcebergBase, full: boolean): Promise<Look> {
     const { metadata } = base;
-    const { files, deletes } = await this.live.of(base);
+    const { files, deletes, rows } = await this.live.of(base);
     const settings = tableSettings(metadata.properties);
     const whole = tableLeftAlone(metadata);
     const deleted = deletedPartitions(deletes, metadata);
     const heldBytes = files.map((file) => this.#held(file, metadata));
+    const twice = listedTwice(files);
     const reasons = files.map(
       (file, i) =>
         whole ??
         this.#failed.get(file.entry.dataFile.filePath) ??
+        (twice.has(file.entry.dataFile.filePath) ? 'listed-twice' : null) ??
         leftAlone(file, metadata, deleted) ??
         this.#tooLarge(file, metadata, heldBytes[i]),
     );
@@ -232,7 +241,7 @@ export class Compactor implements Chore {
       null,
     );
     const { coldAfterMs, minFiles } = settings.maintain;
-    const { schema } = currentOf(metadata);
+    const { schema, spec } = currentOf(metadata);
     const runBytesMax = runBytesMaxOf(schema);
     const policy = {
       targetBytes: Math.min(settings.targetFileBytes, runBytesMax),
@@ -249,9 +258,20 @@ export class Compactor implements Chore {
       files.map((file, i) => tierFileOf(file, metadata, { isUsable: reasons[i] === null, heldBytes: heldBytes[i] })),
       policy,
     );
+    const byPath = new Map(files.map((file) => [file.entry.dataFile.filePath, file]));
+    // Merging what no commit could take would be for nothing, again and again.
+    const runs = picked.runs.filter((run) => {
+      const inputs = run.files.map(({ path, sequenceNumber }) => {
+        return { partition: (byPath.get(path) as LiveFile).entry.dataFile.partition, sequenceNumber };
+      });
+      return refusalBefore({ inputs, layout: { specId: spec['spec-id'] } }, metadata, rows) === null;
+    });
+    const refused = new Set(
+      picked.runs.flatMap((run) => (runs.includes(run) ? [] : run.files.map(({ path }) => path))),
+    );
     const counts = new Map<LeftAlone, LeftAloneFiles>();
     files.forEach(({ entry: { dataFile } }, i) => {
-      const reason = reasons[i];
+      const reason = refused.has(dataFile.filePath) ? 'too-many-manifests' : reasons[i];
       // Files that are large enough are left alone anyway.
       if (reason === null || Number(dataFile.fileSizeInBytes) >= smallBelow(policy)) return;
       const count = counts.get(reason) ?? { reason, files: 0, bytes: 0 };
@@ -260,19 +280,13 @@ export class Compactor implements Chore {
       counts.set(reason, count);
     });
     this.#leftAlone = [...counts.values()];
-    const byPath = new Map(files.map((file) => [file.entry.dataFile.filePath, file]));
     this.#tellFaults(byPath);
     const snapshot = currentSnapshot(metadata);
     if (!full && snapshot !== null) {
       const { filesToNext } = picked;
       this.#looked = { snapshotId: snapshot['snapshot-id'], files: files.length, filesToNext };
     }
-    return {
-      ...picked,
-      base,
-      files: byPath,
-      leftAlone: this.#leftAlone,
-    };
+    return { ...picked, runs, base, files: byPath, leftAlone: this.#leftAlone };
   }
 
   #mustSort(file: LiveFile, metadata: TableMetadata): boolean {
@@ -335,7 +349,7 @@ export class Compactor implements Chore {
     }
     const { outputs, duplicates } = merged;
     const report: SliceReport = { ...planned(look, run), made: { ...sums(outputs), duplicates } };
-    await this.#commit(base, identity, entries, outputs);
+    await this.#commit(base, identity, entries, outputs, startedMs + COMPACT_SLICE_MS_MAX);
     ledger.erased(keys);
     this.#last = { ...report, atMs: clock.now() };
     const { files, bytes, reason } = report;
@@ -357,8 +371,9 @@ export class Compactor implements Chore {
     identity: CommitIdentity,
     inputs: LiveFile['entry'][],
     outputs: DataFile[],
+    lastMs: number,
   ): Promise<void> {
-    const { ledger } = this.#ports;
+    const { clock, ledger } = this.#ports;
     const { place } = this.#table;
     const { metadata } = base;
     const { schema, spec, sortOrder } = currentOf(metadata);
@@ -371,9 +386,17 @@ export class Compactor implements Chore {
       uploads: [],
       place,
     });
-    const result = await commitToEnd(this.#ports.clock, this.#table, () => operation);
-    if (result.outcome !== 'committed')
-      throw conflict('commit-conflict', `compaction was not committed: ${result.outcome}`);
+    const inTime = () => {
+      if (clock.now() <= lastMs) return;
+      throw conflict('commit-conflict', 'compaction took so long that its outputs may be erased as abandoned');
+    };
+    const result = await commitToEnd(clock, this.#table, () => operation, inTime);
+    if (result.outcome !== 'committed') {
+      // Of a file beside them in their manifest: what its writer has left so stays so.
+      const isUnnumbered = result.outcome === 'refused' && result.type === 'unnumbered-file';
+      for (const { dataFile } of isUnnumbered ? inputs : []) this.#failed.set(dataFile.filePath, 'no-sequence-number');
+      throw conflict('commit-conflict', `compaction was not committed: ${result.message}`);
+    }
     if (result.base.version > base.version + 1) this.#ports.marks.hit('commits-beside-slice');
     // The writer's run moves the pointer.
     const known = ledger.state().table;
@@ -419,7 +442,7 @@ export class Compactor implements Chore {
 
   #fail(error: unknown): void {
     this.#isMore = true;
-    const told = this.#tries.failed(error, this.#ports.clock.now());
+    const told = this.#tries.failed(error, this.#ports.clock.now(), COMPACT_RETRY);
     this.#ports.log({ event: 'compaction-failed', table: this.#table.place.location, ...told });
   }
 }

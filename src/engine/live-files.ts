@@ -19,6 +19,11 @@ export interface TableFilesNow {
   deletes: { file: DataFile; specId: number }[];
 }
 
+/** The same of one base, with the manifests that list them. */
+export interface TableFilesOfBase extends TableFilesNow {
+  rows: readonly ManifestFile[];
+}
+
 /**
  * Reads which files are live. Manifests are never changed, so what was read of one is remembered while the table has it: a
  * look after each commit reads what that commit made, which the base mostly has in memory.
@@ -40,7 +45,7 @@ export class LiveFiles {
    * @throws rejected `too-many-manifests` when they are more than one operation may read; corrupt
    * `manifest-list-missing`, `manifest-missing`; StoreError
    */
-  async of(base: IcebergBase): Promise<TableFilesNow> {
+  async of(base: IcebergBase): Promise<TableFilesOfBase> {
     const { clock } = this.#ports;
     try {
       const now = await this.#read(base);
@@ -52,7 +57,7 @@ export class LiveFiles {
     }
   }
 
-  async #read(base: IcebergBase): Promise<TableFilesNow> {
+  async #read(base: IcebergBase): Promise<TableFilesOfBase> {
     const rows = (await this.rows(base)).filter((row) => row.addedFilesCount + row.existingFilesCount > 0);
     const bytes = rows.reduce((sum, row) => sum + Number(row.manifestLength), 0);
     if (rows.length > OPERATION_MANIFESTS_MAX || bytes > OPERATION_MANIFEST_BYTES_MAX) {
@@ -66,7 +71,7 @@ export class LiveFiles {
         known.set(manifestPath, this.#known.get(manifestPath) ?? (await this.#manifest(base, row, timeId)));
       }),
     );
-    const now: TableFilesNow = { files: [], deletes: [] };
+    const now: TableFilesOfBase = { files: [], deletes: [], rows };
     for (const { manifestPath } of rows) {
       const { files, deletes } = known.get(manifestPath) as TableFilesNow;
       now.files.push(...files);

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
+import { ERASE_GRACE_MS, MANIFEST_HELD_BYTES_MAX } from '../../src/core/base/limits.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { acknowledge, expectExactlyOnce, expectValid, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, type SeriesRow, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 import { deleteOf, metadataOf, ofDay, on } from './file-operations.ts';
+import { plantFile } from './planted-file.ts';
 
 let scenario: Scenario;
 
@@ -232,5 +233,63 @@ describe('compaction', () => {
     // It alone: the others of its run are merged.
     expect(report).toMatchObject({ changed: true, slices: [{ files: 2 }], ...left });
     expect(await maintain(true)).toMatchObject({ changed: false, slices: [], ...left });
+  });
+
+  test.each([
+    ['the manifest', /-added-m\.avro$/],
+    ['an output', /data\/.*\.parquet$/],
+  ])('%s takes longer than the eraser waits: no version names what it has deleted (X12)', async (_, slow) => {
+    await commits(3);
+    const { service, world } = scenario;
+    const held = service.store.faults.next('putIfAbsent', slow, 'slow');
+    const merging = maintain(true);
+    await world.clock.until(held.reached);
+    world.clock.advance(ERASE_GRACE_MS + 1);
+    await world.clock.until(service.eraser.run());
+    held.release();
+    // The slice gives way, and another one is begun.
+    expect(await merging).toMatchObject({ slices: [{ files: 3 }] });
+    expect(service.store.log.filter(({ key }) => key.includes('/data/')).length).toBeGreaterThan(3);
+    await expectExactlyOnce(scenario);
+  });
+
+  test('a file that another writer has registered twice is left alone, and the others are merged (B105, B110)', async () => {
+    await commits(3);
+    const [twice] = await liveFiles();
+    await plantFile(scenario, { filePath: twice.path });
+    expect(await maintain(true)).toMatchObject({
+      slices: [{ files: 2 }],
+      leftAlone: [{ reason: 'listed-twice', files: 2 }],
+    });
+  });
+
+  test('a file outside of the folder, or with bounds that nobody can read, holds up no other', async () => {
+    await commits(3);
+    await plantFile(scenario, {
+      filePath: 's3://elsewhere/data/d.parquet',
+      upperBounds: new Map([[1, new Uint8Array(4)]]),
+    });
+    expect(await maintain(true)).toMatchObject({
+      slices: [{ files: 3 }],
+      leftAlone: [{ reason: 'foreign-location', files: 1 }],
+    });
+  });
+
+  test('manifests beyond what one commit may read: told beforehand, not merged for nothing', async () => {
+    await commits(3);
+    const { service, world } = scenario;
+    const [first] = await liveFiles();
+    const noise = new Uint8Array(MANIFEST_HELD_BYTES_MAX);
+    for (let i = 0; i < noise.length; i++) noise[i] = world.random.next();
+    await plantFile(scenario, { lowerBounds: new Map([[2, noise]]) });
+    const made = () =>
+      service.store.log.filter(({ operation, key }) => operation === 'putIfAbsent' && /\/data\//.test(key));
+    const before = made().length;
+    expect(await maintain(true)).toMatchObject({
+      slices: [],
+      leftAlone: [{ reason: 'too-many-manifests', files: 4 }],
+    });
+    expect(made().length).toBe(before);
+    expect((await liveFiles()).map(({ path }) => path)).toContain(first.path);
   });
 });

@@ -10,6 +10,13 @@ export const COMPACT_HELD_BYTES_MAX = 24 * 1024 * 1024;
 /** The same of one file: any two have room. */
 export const COMPACT_HELD_FILE_BYTES_MAX = 12 * 1024 * 1024;
 
+/** A slice commits within this time of its beginning, or not at all: its outputs are queued for deletion while they are made, and an
+ * eraser that finds them unreached an hour later must never be ahead of the commit. Half of `ERASE_GRACE_MS`, as an attempt may take up to `ATTEMPT_MS_MAX`. */
+export const COMPACT_SLICE_MS_MAX = 1_800_000;
+
+/** Wait after a slice that failed: from a second, for what passes by itself, to an hour, for each try may read and write a whole run. */
+export const COMPACT_RETRY = { baseMs: 1_000, capMs: 3_600_000 } as const;
+
 /** Rows of a row group with nested columns, in files that an append made and in those of compaction: they are read back as a
  * whole, a group of each input at a time, and appends make many inputs. */
 export const INGEST_NESTED_GROUP_ROWS = 2048;

@@ -95,6 +95,9 @@ export const STORE_BACKOFF = { baseMs: 50, capMs: 1_000 } as const;
  * metadata by any engine (the log holds minutes at least). */
 export const FENCE_MS = 5_000;
 
+/** An attempt whose uploads took longer is decided again: it was made for a table that may be long past. */
+export const ATTEMPT_MS_MAX = 600_000;
+
 /** Simultaneous connections of one invocation (platform limit). */
 export const CONNECTIONS_MAX = 6;
 
@@ -255,6 +258,9 @@ export const RUN_ALARM_MS = 5_000;
 
 /** An alarm that should have gone off this long ago was lost by the platform and is set again. */
 export const ALARM_LATE_MS = 60_000;
+
+/** The farthest an alarm is set ahead, ten years: the platform takes no date after 2189, and rows may be kept for a thousand years. */
+export const ALARM_AHEAD_MAX_MS = 315_360_000_000;
 
 /** Epochs of an app whose digests are remembered: a replay further back is told what is committed instead. */
 export const EPOCH_WINDOW = 64;

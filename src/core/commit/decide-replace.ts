@@ -92,6 +92,15 @@ export function decideReplace(
   );
 }
 
+/** Why a replace of these files would be refused on this base whatever took their place; null: nothing is known to be in its way. */
+export function refusalBefore(
+  change: Interest,
+  metadata: TableMetadata,
+  rows: readonly ManifestFile[],
+): Extract<Decision<IcebergBase>, { kind: 'refused' }> | null {
+  return tooMany(rowsOfInterest(change, metadata, rows));
+}
+
 /** See `selectionNeeds`. */
 export function replaceNeeds(
   context: SinkContext,
@@ -109,12 +118,18 @@ export function replaceNeeds(
   );
 }
 
+/** What tells which manifests a replace reads. */
+interface Interest {
+  inputs: readonly Pick<ReplaceInput, 'partition' | 'sequenceNumber'>[];
+  layout: Pick<ReplaceOperation['layout'], 'specId'>;
+}
+
 /**
  * Manifests that may hold an input, a file between the inputs, or a delete file that touches one: of the inputs'
  * partitions, and not wholly newer than all of them. What appends add meanwhile is never read.
  */
 function rowsOfInterest(
-  { inputs, layout }: ReplaceOperation,
+  { inputs, layout }: Interest,
   metadata: TableMetadata,
   rows: readonly ManifestFile[],
 ): ManifestFile[] {
@@ -134,7 +149,7 @@ function rowsOfInterest(
   });
 }
 
-function distinctTuples(inputs: readonly ReplaceInput[]): ReplaceInput['partition'][] {
+function distinctTuples(inputs: Interest['inputs']): ReplaceInput['partition'][] {
   return [...new Map(inputs.map(({ partition }) => [tupleKey(0, partition), partition])).values()];
 }
 

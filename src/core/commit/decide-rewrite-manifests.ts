@@ -1,4 +1,3 @@
-import { SluiceError } from '../base/errors.ts';
 import {
   MANIFEST_HELD_BYTES_MAX,
   MANIFEST_HELD_FILES_MAX,
@@ -7,7 +6,7 @@ import {
   OPERATION_MANIFESTS_MAX,
 } from '../base/limits.ts';
 import { specById } from '../iceberg/metadata.ts';
-import { comparatorOf, decodeValue } from '../iceberg/single-value.ts';
+import { boundOf, comparatorOf } from '../iceberg/single-value.ts';
 import { NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestEntry, ManifestFile, PrimitiveType, Schema, TableMetadata, Value } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
@@ -139,24 +138,13 @@ function rangesOverlap(metadata: TableMetadata, group: readonly ManifestFile[]):
   const compare = comparatorOf(type);
   const ranges: { lower: Value; upper: Value }[] = [];
   for (const { partitions } of group) {
-    const { lowerBound = null, upperBound = null } = partitions?.[0] ?? {};
-    if (lowerBound === null || upperBound === null) return false;
-    const lower = boundOf(type, lowerBound);
-    const upper = boundOf(type, upperBound);
+    const lower = boundOf(type, partitions?.[0]?.lowerBound);
+    const upper = boundOf(type, partitions?.[0]?.upperBound);
     if (lower === null || upper === null) return false;
     ranges.push({ lower, upper });
   }
   ranges.sort((a, b) => compare(a.lower, b.lower));
   return ranges.some((range, i) => i > 0 && compare(range.lower, ranges[i - 1].upper) < 0);
-}
-
-function boundOf(type: PrimitiveType, bytes: Uint8Array): Value {
-  try {
-    return decodeValue(type, bytes);
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
 }
 
 interface SizedEntry {

@@ -8,7 +8,7 @@ import { parsePartitionValue } from '../iceberg/partition-label.ts';
 import { partitionTupleType } from '../iceberg/partition-spec.ts';
 import { primitive } from '../iceberg/primitive.ts';
 import { fieldByName } from '../iceberg/schema.ts';
-import { comparatorOf, decodeValue } from '../iceberg/single-value.ts';
+import { boundOf, comparatorOf } from '../iceberg/single-value.ts';
 import { ordinalOfMicros, parseTransform, startOfOrdinal } from '../iceberg/transform.ts';
 import type {
   DataFile,
@@ -308,7 +308,7 @@ function matchBounds(field: NestedField, file: DataFile, from: bigint | null, to
 }
 
 function micros(field: NestedField, bytes: Uint8Array | undefined): bigint | null {
-  return bytes === undefined ? null : (decodeValue(field.type as PrimitiveType, bytes) as bigint);
+  return boundOf(field.type as PrimitiveType, bytes) as bigint | null;
 }
 
 function isTimestamp(field: NestedField): boolean {
@@ -346,16 +346,12 @@ export function summaryMayHold(summary: FieldSummary | undefined, type: Primitiv
 
 /** Whether a manifest may hold a file with a partition value from `first` to `last`; null leaves a side open. */
 function summaryMayMeet(summary: FieldSummary | undefined, type: PrimitiveType, first: Value, last: Value): boolean {
-  const { lowerBound = null, upperBound = null } = summary ?? {};
+  const lower = boundOf(type, summary?.lowerBound);
+  const upper = boundOf(type, summary?.upperBound);
   // Without bounds: a writer that leaves them out, or nothing but null. Read it to be sure.
-  if (lowerBound === null || upperBound === null) return true;
+  if (lower === null || upper === null) return true;
   const compare = comparatorOf(type);
-  try {
-    const isBefore = first !== null && compare(decodeValue(type, upperBound), first) < 0;
-    const isAfter = last !== null && compare(decodeValue(type, lowerBound), last) > 0;
-    return !isBefore && !isAfter;
-  } catch (error) {
-    if (error instanceof SluiceError) return true;
-    throw error;
-  }
+  const isBefore = first !== null && compare(upper, first) < 0;
+  const isAfter = last !== null && compare(lower, last) > 0;
+  return !isBefore && !isAfter;
 }

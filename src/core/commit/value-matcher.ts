@@ -1,8 +1,8 @@
 import { SluiceError } from '../base/errors.ts';
 import type { ColumnFilter } from '../columns/row-filter.ts';
-import { decodeValue } from '../iceberg/single-value.ts';
+import { boundOf } from '../iceberg/single-value.ts';
 import { transformOf } from '../iceberg/transform.ts';
-import type { DataFile, PrimitiveType, TableMetadata, Value } from '../iceberg/types.ts';
+import type { DataFile, TableMetadata, Value } from '../iceberg/types.ts';
 import type { KnownValues, ValueTest } from '../iceberg/value-test.ts';
 import { type FileMatcher, sameValue, summaryMayHold, tupleTypesOf } from './file-filter.ts';
 
@@ -53,19 +53,9 @@ function transformed({ type, values }: ColumnFilter, transform: string): Value[]
 export function valuesOfFile(file: DataFile, { fieldId, type }: ValueTest, isRequired: boolean): KnownValues {
   const nulls = isRequired ? 0n : (file.nullValueCounts?.get(fieldId) ?? null);
   return {
-    lower: bound(type, file.lowerBounds?.get(fieldId)),
-    upper: bound(type, file.upperBounds?.get(fieldId)),
+    lower: boundOf(type, file.lowerBounds?.get(fieldId)),
+    upper: boundOf(type, file.upperBounds?.get(fieldId)),
     hasNull: nulls === null ? null : nulls > 0n,
     hasValue: nulls === null ? null : nulls < file.recordCount,
   };
-}
-
-function bound(type: PrimitiveType, bytes: Uint8Array | undefined): Value {
-  if (bytes === undefined) return null;
-  try {
-    return decodeValue(type, bytes);
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
 }

@@ -1,5 +1,5 @@
 import { compareBytes, hex, textOf, utf8 } from '../base/bytes.ts';
-import { corrupt, invalid, type SluiceError } from '../base/errors.ts';
+import { corrupt, invalid, SluiceError } from '../base/errors.ts';
 import { type Primitive, primitive, primitiveText } from './primitive.ts';
 import type { PrimitiveType, Value } from './types.ts';
 
@@ -126,6 +126,17 @@ export function decodeValue(type: PrimitiveType, bytes: Uint8Array): Value {
       if (bytes.length === 0 || bytes.length > DECIMAL_BYTES_MAX) throw badBytes(shape, bytes);
       return fromTwosComplement(bytes);
     }
+  }
+}
+
+/** A bound of any writer; null when there is none, or none that can be read: then it tells nothing. */
+export function boundOf(type: PrimitiveType, bytes: Uint8Array | null | undefined): Value {
+  if (bytes === null || bytes === undefined) return null;
+  try {
+    return decodeValue(type, bytes);
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
   }
 }
 

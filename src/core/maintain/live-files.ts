@@ -3,7 +3,7 @@ import { ordersByKey } from '../columns/prepare-files.ts';
 import { currentOf, dedupOf } from '../commit/make-files.ts';
 import { tupleKey } from '../commit/select-files.ts';
 import { specById } from '../iceberg/metadata.ts';
-import { decodeValue } from '../iceberg/single-value.ts';
+import { boundOf } from '../iceberg/single-value.ts';
 import { startOfOrdinal, type TimeTransform } from '../iceberg/transform.ts';
 import type { DataFile, ManifestEntry, PartitionSpec, Schema, TableMetadata, Value } from '../iceberg/types.ts';
 import { tableSettings } from '../table/properties.ts';
@@ -25,6 +25,12 @@ export type LeftAlone =
   | 'other-spec'
   | 'other-format'
   | 'no-sequence-number'
+  /** Outside of the table's folder. */
+  | 'foreign-location'
+  /** Live twice: its rows count twice, and a replace of one would be a replace of both. */
+  | 'listed-twice'
+  /** The commit would read more of manifests than fits in memory. */
+  | 'too-many-manifests'
   | 'delete-files'
   | 'unreadable'
   /** It has to be sorted, for which it is too large. */
@@ -34,8 +40,7 @@ export type LeftAlone =
 
 export function liveFileOf(entry: ManifestEntry, specId: number, timeId: number | null): LiveFile {
   const { dataFile } = entry;
-  const upper = timeId === null ? undefined : dataFile.upperBounds?.get(timeId);
-  const newest = upper === undefined ? null : decodeValue('timestamptz', upper);
+  const newest = timeId === null ? null : boundOf('timestamptz', dataFile.upperBounds?.get(timeId));
   return {
     entry: { ...entry, dataFile: withoutMetrics(dataFile) },
     specId,
@@ -78,11 +83,24 @@ export function leftAlone(
   deleted: ReadonlySet<string> | 'all',
 ): LeftAlone | null {
   const { spec } = currentOf(metadata);
-  const { fileFormat, keyMetadata } = entry.dataFile;
+  const { filePath, fileFormat, keyMetadata } = entry.dataFile;
+  if (!filePath.startsWith(`${metadata.location}/`)) return 'foreign-location';
   if (specId !== spec['spec-id']) return 'other-spec';
   if (deleted === 'all' || deleted.has(partition)) return 'delete-files';
   if (fileFormat.toUpperCase() !== 'PARQUET' || keyMetadata !== null) return 'other-format';
   return entry.sequenceNumber === null || entry.fileSequenceNumber === null ? 'no-sequence-number' : null;
+}
+
+/** Paths that are live more than once: another writer has registered a file again (B105, B110). */
+export function listedTwice(files: readonly LiveFile[]): ReadonlySet<string> {
+  const once = new Set<string>();
+  const twice = new Set<string>();
+  for (const { entry } of files) {
+    const { filePath } = entry.dataFile;
+    if (once.has(filePath)) twice.add(filePath);
+    once.add(filePath);
+  }
+  return twice;
 }
 
 /** True for a file that claims another order than the table's, or none: it is sorted before it is merged. */

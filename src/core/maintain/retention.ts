@@ -1,7 +1,7 @@
 import { TIMESTAMP_MICROS_MIN } from '../columns/times.ts';
 import { type TimeField, timeFields, tupleTypesOf } from '../commit/file-filter.ts';
 import { specById } from '../iceberg/metadata.ts';
-import { decodeValue } from '../iceberg/single-value.ts';
+import { boundOf } from '../iceberg/single-value.ts';
 import type { ManifestFile, TableMetadata } from '../iceberg/types.ts';
 import { tableSettings } from '../table/properties.ts';
 import { type LiveFile, timeIdOf } from './live-files.ts';
@@ -27,7 +27,7 @@ export function retentionDueMs(metadata: TableMetadata, endMicros: bigint | null
 
 /**
  * The earliest end of a partition, as far as the rows of a manifest list tell; null when no file is in one. `unknown` when
- * the manifests must be asked: a writer left bounds out, or files are not partitioned by time.
+ * the manifests must be asked: a writer left bounds out or spoilt them, or files are not partitioned by time.
  */
 export function earliestEnd(rows: readonly ManifestFile[], metadata: TableMetadata): bigint | null | 'unknown' {
   const timeId = timeIdOf(metadata);
@@ -37,12 +37,13 @@ export function earliestEnd(rows: readonly ManifestFile[], metadata: TableMetada
     const field = timeId === null ? null : timePartitionOf(metadata, row.partitionSpecId, timeId);
     const summary = field === null ? undefined : row.partitions?.[field.index];
     if (field === null || summary === undefined) return 'unknown';
-    if (summary.lowerBound === null) {
+    const lower = boundOf(field.type, summary.lowerBound);
+    if (lower === null) {
       // Nothing but nulls: files of no time.
-      if (summary.containsNull) continue;
+      if (summary.lowerBound === null && summary.containsNull) continue;
       return 'unknown';
     }
-    earliest = lesser(earliest, field.start(decodeValue(field.type, summary.lowerBound), 1));
+    earliest = lesser(earliest, field.start(lower, 1));
   }
   return earliest;
 }

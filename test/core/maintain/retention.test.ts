@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type FileMatch, fileMatcher } from '../../../src/core/commit/file-filter.ts';
 import { encodeValue } from '../../../src/core/iceberg/single-value.ts';
 import type { DataFile, ManifestFile, TableMetadata } from '../../../src/core/iceberg/types.ts';
-import type { LiveFile } from '../../../src/core/maintain/live-files.ts';
+import { type LiveFile, liveFileOf } from '../../../src/core/maintain/live-files.ts';
 import {
   earliestEnd,
   earliestEndOf,
@@ -110,6 +110,21 @@ describe('retention: what goes', () => {
 });
 
 describe('retention: when', () => {
+  test('bounds that nobody can read tell nothing (B011)', () => {
+    const spoilt = {
+      containsNull: true,
+      containsNan: null,
+      lowerBound: new Uint8Array(8),
+      upperBound: new Uint8Array(8),
+    };
+    expect(earliestEnd([row(0, 5), row(0, 1, { partitions: [spoilt] })], table())).toBe('unknown');
+    const times = new Map([[1, new Uint8Array(4)]]);
+    const given = file(2, []);
+    const dataFile = { ...given.entry.dataFile, lowerBounds: times, upperBounds: times };
+    expect(matched({ ...given, entry: { ...given.entry, dataFile } }, 10n)).toBe('overlapping');
+    expect(liveFileOf({ ...given.entry, dataFile }, 2, 1).newestMicros).toBeNull();
+  });
+
   test('the limit is now less the property; none without it, without a time column, or before the calendar', () => {
     expect(retentionCutoff(table(), 5 * DAY_MS + 7)).toBe(3n * DAY + 7000n);
     expect(retentionCutoff(table({}), 5 * DAY_MS)).toBeNull();
