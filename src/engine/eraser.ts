@@ -6,6 +6,7 @@ import {
   METADATA_BELOW_HINT_MIN,
 } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
+import { isGcDisabled } from '../core/maintain/retention-policy.ts';
 import { earliest } from './chores.ts';
 import type { LogEvent } from './commit-log.ts';
 import { Tries } from './failures.ts';
@@ -126,8 +127,10 @@ export class Eraser implements Chore {
     const base = await this.#table.load();
     // No version anywhere may be a bucket that is not what it was: then nothing is known to be unreachable.
     if (base === null) throw new Error('table has no version in the store');
-    const unreached = await this.#reach.unreached(keys, base.metadata);
-    // Too much to read: these files are left to the sweep.
+    // It may share files with others by now.
+    const isShared = isGcDisabled(base.metadata.properties);
+    const unreached = isShared ? null : await this.#reach.unreached(keys, base.metadata);
+    // Null, too much to read: these files are left to the sweep.
     if (unreached !== null && unreached.length > 0) await store.delete(unreached);
     ledger.erased(keys);
     const erased = unreached?.length ?? 0;

@@ -1,10 +1,10 @@
 import { conflict, rejected, SluiceError } from '../core/base/errors.ts';
 import { DOOMED_KEYS_MAX, ERASE_GRACE_MS, SWEEP_OBJECTS_MAX, SWEEP_SAMPLE_MAX } from '../core/base/limits.ts';
-import { own } from '../core/base/shape.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { parseMetadata } from '../core/iceberg/metadata.ts';
 import type { TableMetadata } from '../core/iceberg/types.ts';
 import { consider, noCandidates, sweepBeforeMs } from '../core/maintain/orphans.ts';
+import { isGcDisabled } from '../core/maintain/retention-policy.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
@@ -59,7 +59,7 @@ export class OrphanSweep {
   async sweep(dryRun: boolean, after: string | null = null): Promise<SweepReport> {
     const { clock, ledger } = this.#ports;
     const first = liveTable(await this.#table.load(), this.#table.place);
-    if (own(first.metadata.properties, 'gc.enabled')?.trim().toLowerCase() === 'false') {
+    if (isGcDisabled(first.metadata.properties)) {
       throw rejected('gc-disabled', 'files of the table may belong to others too: gc.enabled=false');
     }
     const graceMs = this.#graceMs ?? tableSettings(first.metadata.properties).sweep.graceMs;

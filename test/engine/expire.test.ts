@@ -182,6 +182,16 @@ describe('erase', () => {
     );
   });
 
+  test('erase: nothing that was queued goes once the table says that its files may be shared', async () => {
+    const { service, world, ledger } = scenario;
+    await expire();
+    await world.clock.until(service.changes.properties({ 'gc.enabled': 'false' }, []));
+    const kept = await keysOf();
+    await later();
+    expect(ledger.state().doomed.keys).toBe(0);
+    expect(kept.filter((key) => !world.memory.keys().includes(key))).toEqual([]);
+  });
+
   test('erase: nothing is deleted while the table cannot be loaded, or is nowhere', async () => {
     await expire();
     const { service, world, ledger } = scenario;

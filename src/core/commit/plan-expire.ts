@@ -1,8 +1,7 @@
 import { rejected } from '../base/errors.ts';
-import { own } from '../base/shape.ts';
 import type { TableMetadata } from '../iceberg/types.ts';
 import { type Expired, selectExpired } from '../maintain/expire-select.ts';
-import { retentionPolicy } from '../maintain/retention-policy.ts';
+import { isGcDisabled, retentionPolicy } from '../maintain/retention-policy.ts';
 import type { Plan } from './plan.ts';
 
 /** Removes what the table's own rules no longer keep. `nowMs` is the caller's: a commit that waits expires no more. */
@@ -24,7 +23,7 @@ export function expire(nowMs: number): Plan {
  * @throws rejected `gc-disabled` when the table's files may belong to other tables too
  */
 export function expiredOf(metadata: TableMetadata, nowMs: number): Expired {
-  if (own(metadata.properties, 'gc.enabled')?.trim().toLowerCase() === 'false') {
+  if (isGcDisabled(metadata.properties)) {
     throw rejected('gc-disabled', 'snapshots of the table must not expire: gc.enabled=false');
   }
   return selectExpired(metadata, retentionPolicy(metadata.properties), nowMs);

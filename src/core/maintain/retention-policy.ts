@@ -43,16 +43,26 @@ export function retentionPolicy(properties: Readonly<Record<string, string>>): R
   };
 }
 
+/** Whether nothing of the table may be deleted: its files may belong to other tables too. */
+export function isGcDisabled(properties: Readonly<Record<string, string>>): boolean {
+  return isOff(properties, 'gc.enabled');
+}
+
 /**
  * Whether snapshots of the table are to expire without anybody asking: it says itself how long or how many it keeps, and does
  * not say that nothing of it may go or that nobody is to maintain it. The defaults of engines are for engines to apply.
  */
 export function expiresByItself(properties: Readonly<Record<string, string>>): boolean {
-  const isOff = (key: string) => own(properties, key)?.trim().toLowerCase() === 'false';
   const says = ['timelake.snapshot-retention', 'timelake.max-snapshots', 'history.expire.max-snapshot-age-ms'];
   return (
-    !isOff('gc.enabled') && !isOff('timelake.auto-maintain') && says.some((key) => own(properties, key) !== undefined)
+    !isGcDisabled(properties) &&
+    !isOff(properties, 'timelake.auto-maintain') &&
+    says.some((key) => own(properties, key) !== undefined)
   );
+}
+
+function isOff(properties: Readonly<Record<string, string>>, key: string): boolean {
+  return own(properties, key)?.trim().toLowerCase() === 'false';
 }
 
 function wholeNumber(text: string | undefined): number | null {
