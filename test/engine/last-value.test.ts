@@ -2,13 +2,15 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { INDEX_FILE_BYTES_MAX } from '../../src/core/base/index-limits.ts';
 import type { IcebergBase } from '../../src/core/commit/iceberg-base.ts';
 import { parseSchemaChanges } from '../../src/core/commit/plan-schema.ts';
+import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import { currentSnapshot } from '../../src/core/iceberg/snapshot.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { rowsOfFile } from '../oracle/rows.ts';
 import { acknowledge, DAY, expectExactlyOnce, expectValid, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, type SeriesRow, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
-import { commit, deleteOf, ofDay, overwriteOf, replaceOf, rewriteManifestsOf } from './file-operations.ts';
+import { commit, deleteOf, metadataOf, ofDay, overwriteOf, replaceOf, rewriteManifestsOf } from './file-operations.ts';
+import { update } from './theirs.ts';
 
 let scenario: Scenario;
 
@@ -191,6 +193,29 @@ describe('last-value index: operations', () => {
     const before = indexOf();
     expect((await world.clock.until(service.files.retain(cutoff))).changed).toBe(false);
     expect(indexOf()).toBe(before);
+  });
+
+  test('retention after another writer has added a column: the index has it too, for an engine goes by places', async () => {
+    const { service, world } = scenario;
+    const nowMicros = BigInt(world.clock.now()) * 1000n;
+    const old = { device: 'old', time: nowMicros - 144n * HOUR, v: 1n };
+    await world.clock.until(service.append([old, { device: 'young', time: nowMicros, v: 2n }]));
+    await service.drain();
+    const schema = currentSchema(metadataOf(service));
+    const fields = [...schema.fields, { id: 9, name: 'fresh_column', required: false, type: 'int' }];
+    await update(
+      scenario,
+      service,
+      { action: 'add-schema', schema: { ...schema, fields } },
+      { action: 'set-current-schema', 'schema-id': -1 },
+      { action: 'set-properties', updates: { 'timelake.retention': '2d' } },
+    );
+    await world.clock.until(service.table.load());
+    await world.clock.until(service.files.retain(nowMicros - 48n * HOUR));
+    expect((await indexed())?.map((row) => row.split(' ')[0])).toEqual(['young']);
+    const made = await world.memory.get(PLACE.prefix + (indexOf() ?? '').slice(PLACE.location.length));
+    expect(Buffer.from(made?.bytes ?? []).toString('latin1')).toContain('fresh_column');
+    await expectValid(world);
   });
 
   test('a rollback goes back to the index of its snapshot', async () => {

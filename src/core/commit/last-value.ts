@@ -142,7 +142,8 @@ export function indexAfterRetention(
   if (rest === before) return SAME_INDEX;
   // Nothing is known of what rows are left then, if any.
   if (rest.rows === 0) return { lastValueIndex: null, noIndex: 'rows-removed' };
-  return madeIndex(context, input.identity, rest, settings);
+  // In today's columns, by whose places an engine reads it: another writer may have changed them since it was made.
+  return indexOfRows(context, { ...input, schema, newest: rest });
 }
 
 /**
