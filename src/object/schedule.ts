@@ -1,4 +1,4 @@
-import { ALARM_LATE_MS } from '../core/base/limits.ts';
+import { ALARM_AHEAD_MAX_MS, ALARM_LATE_MS } from '../core/base/limits.ts';
 import type { Clock } from '../engine/ports.ts';
 
 /**
@@ -30,7 +30,8 @@ export class Schedule {
     // Never the time of an alarm that has gone off: the platform tells alarms apart by their time, takes a setting to
     // the same one for no change, and forgets it together with the one that is handled. It moves times that are past to
     // the present, which may be that very millisecond; so what is due already is due in the next one.
-    const atMs = Math.max(dueMs, this.#clock.now() + 1, this.#firedMs + 1);
+    const nowMs = this.#clock.now();
+    const atMs = Math.max(Math.min(dueMs, nowMs + ALARM_AHEAD_MAX_MS), nowMs + 1, this.#firedMs + 1);
     // Not awaited: the output gate holds every answer until it is written.
     void this.#storage.setAlarm(atMs);
   }

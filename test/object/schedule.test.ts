@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ALARM_LATE_MS } from '../../src/core/base/limits.ts';
+import { ALARM_AHEAD_MAX_MS, ALARM_LATE_MS } from '../../src/core/base/limits.ts';
 import { Schedule } from '../../src/object/schedule.ts';
 
 let set: number[];
@@ -35,6 +35,18 @@ describe('schedule', () => {
     schedule.arm(0);
     schedule.arm(9_000);
     expect(set).toEqual([10_001]);
+  });
+
+  test('alarm: what is due in a thousand years is set as far ahead as the platform takes, and asked for again then', () => {
+    const dueMs = Date.UTC(3026, 0, 1);
+    schedule.arm(dueMs);
+    expect(set).toEqual([10_000 + ALARM_AHEAD_MAX_MS]);
+    expect(set[0]).toBeLessThan(Date.UTC(2189, 0, 1));
+    nowMs = set[0];
+    schedule.fired(nowMs);
+    schedule.handled();
+    schedule.arm(dueMs);
+    expect(set).toHaveLength(2);
   });
 
   test('alarm: one that has gone off is never set to its own time again', () => {
