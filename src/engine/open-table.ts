@@ -70,8 +70,8 @@ export class OpenTable {
   async load(): Promise<IcebergBase | null> {
     const before = this.#base;
     const loaded = await this.loader.load(before);
-    // A commit ended meanwhile: what it left is at least as new as what was read beside it.
-    if (this.#base !== before) return this.#base;
+    // A commit ended meanwhile, or another load: what it left stays, unless this one has read a later version of it.
+    if (this.#base !== before && !this.#isLater(loaded)) return this.#base;
     // Unchanged: keep the one whose manifests are in memory.
     if (before === null || loaded === null || loaded.etag !== before.etag) this.#take(loaded);
     return this.#base;
@@ -130,6 +130,12 @@ export class OpenTable {
   #isPast(before: IcebergBase | null, result: IcebergBase | null): boolean {
     const [was, is, ended] = [before, this.#base, result].map((base) => base?.metadata['table-uuid']);
     return is !== was && ended === was;
+  }
+
+  #isLater(loaded: IcebergBase | null): boolean {
+    if (loaded === null || this.#base === null) return false;
+    const isSame = loaded.metadata['table-uuid'] === this.#base.metadata['table-uuid'];
+    return isSame && loaded.version > this.#base.version;
   }
 
   /**

@@ -235,6 +235,29 @@ describe('live: which table the buffer is for', () => {
     await expectExactlyOnce(scenario);
   });
 
+  test('load: of two beside each other the later one tells the newest version it has read, whichever ends first', async () => {
+    const scenario = await newScenario();
+    const { world, service } = scenario;
+    const other = new Service(world, new SimLedger('00000000000000bb'));
+    const commit = async () => {
+      await acknowledge(scenario, [uniqueRow()], other);
+      await other.drain();
+    };
+    await commit();
+    const older = service.store.faults.next('head', /v3\.metadata\.json$/, 'slow-response');
+    const first = service.table.load();
+    await world.clock.until(older.reached);
+    await commit();
+    const newer = service.store.faults.next('head', /v4\.metadata\.json$/, 'slow-response');
+    const second = service.table.load();
+    await world.clock.until(newer.reached);
+    older.release();
+    expect((await world.clock.until(first))?.version).toBe(2);
+    newer.release();
+    expect((await world.clock.until(second))?.version).toBe(3);
+    expect(service.table.base?.version).toBe(3);
+  });
+
   test('group: a batch that waits for its ledger step when another table takes the place is told so', async () => {
     const scenario = await newScenario();
     const { world, service } = scenario;
