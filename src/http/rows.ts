@@ -82,7 +82,7 @@ export async function readRows({
     filledField: ingestTimeField,
     textual: format === 'csv' || format === 'tsv',
   });
-  const reader = readerOf(format, collector, schema, given);
+  const reader = readerOf(format, collector, { schema, delimiter: given, evolves: options.evolves });
   const { windowBytes } = options;
   const facts = await readWindows(body, { contentEncoding, bytesMax, windowBytes }, (window, last) =>
     reader.take(window, last),
@@ -93,7 +93,14 @@ export async function readRows({
 type Format = TextFormat | ColumnFormat;
 type TextFormat = 'ndjson' | 'json' | 'csv' | 'tsv';
 
-export function readerOf(format: TextFormat, sink: RowSink, schema: Schema, delimiter: string | null): RowReader {
+interface ReaderOptions {
+  schema: Schema;
+  delimiter: string | null;
+  /** Columns that the schema lacks are no fault. */
+  evolves?: boolean;
+}
+
+export function readerOf(format: TextFormat, sink: RowSink, { schema, delimiter, evolves }: ReaderOptions): RowReader {
   switch (format) {
     case 'ndjson':
       return ndjsonReader(sink, { digits: digitsOf(schema) });
@@ -101,7 +108,7 @@ export function readerOf(format: TextFormat, sink: RowSink, schema: Schema, deli
       return jsonReader(sink, { digits: digitsOf(schema) });
     case 'csv':
     case 'tsv':
-      return csvReader(sink, { schema, delimiter: delimiterOf(delimiter ?? (format === 'csv' ? ',' : '\t')) });
+      return csvReader(sink, { schema, delimiter: delimiterOf(delimiter ?? (format === 'csv' ? ',' : '\t')), evolves });
   }
 }
 

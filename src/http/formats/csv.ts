@@ -52,6 +52,13 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ['FALSE', false],
 ]);
 
+interface CsvOptions {
+  schema: Schema;
+  delimiter: string;
+  /** Columns that the schema lacks are no fault. */
+  evolves?: boolean;
+}
+
 interface Named {
   name: string;
   kind: Kind;
@@ -74,7 +81,7 @@ interface Named {
  * return outside of quotes are refused, each with its line, which is the one the row begins on; reading goes on behind
  * the end of the line. A quote that is never closed ends the reading: what follows it cannot be told.
  */
-export function csvReader(sink: RowSink, options: { schema: Schema; delimiter: string }): RowReader {
+export function csvReader(sink: RowSink, options: CsvOptions): RowReader {
   return new CsvReader(sink, options);
 }
 
@@ -90,7 +97,10 @@ class CsvReader implements RowReader {
   private readonly sink: RowSink;
   private readonly comma: number;
   private readonly kinds: ReadonlyMap<string, Kind>;
+  private readonly evolves: boolean;
   private columns: Named[] | null = null;
+  /** Line of the header while nothing follows it. */
+  private aloneOn: number | null = null;
   /** Lines ended so far. */
   private lines = 0;
   private problem: Problem | null = null;
@@ -98,10 +108,11 @@ class CsvReader implements RowReader {
   private names: string[] = [];
   private newRow: () => Record<string, unknown> = () => ({});
 
-  constructor(sink: RowSink, { schema, delimiter }: { schema: Schema; delimiter: string }) {
+  constructor(sink: RowSink, { schema, delimiter, evolves = false }: CsvOptions) {
     this.sink = sink;
     this.comma = delimiter.charCodeAt(0);
     this.kinds = new Map(schema.fields.map((field) => [field.name, kindOf(field.type)]));
+    this.evolves = evolves;
   }
 
   take(bytes: Uint8Array, last: boolean): number {
@@ -115,6 +126,7 @@ class CsvReader implements RowReader {
     const left = raw === null ? bytesBehind(text, taken, end) : end - taken;
     if (bytes.length - end + left > LINE_BYTES_MAX) throw lineTooLong('line', this.lines + 1);
     if (last && this.columns === null) throw emptyBody();
+    if (last && this.aloneOn !== null && !this.evolves) this.checkAlone(this.aloneOn);
     return end - left;
   }
 
@@ -205,6 +217,7 @@ class CsvReader implements RowReader {
       else break;
     }
     this.lines += ends + 1;
+    this.aloneOn = columns === null ? line : null;
     if (columns === null) this.takeHeader(line);
     else this.giveRow(row, line, cells, columns.length);
     return at === length ? length : this.endOfLine(text, at);
@@ -235,6 +248,14 @@ class CsvReader implements RowReader {
     // lost in an object with a prototype, and those without one are slow.
     const nulls: Record<string, unknown> = Object.fromEntries(this.names.map((name) => [name, null]));
     this.newRow = seen.has('__proto__') ? () => Object.create(null) : () => ({ ...nulls });
+  }
+
+  /** Refuses a header without rows that is none: a row whose header was forgotten would be lost without a word. */
+  private checkAlone(line: number): void {
+    const unknown = this.columns?.find(({ name }) => !this.kinds.has(name));
+    if (unknown === undefined) return;
+    const what = 'names a column that the table does not have, and no row follows';
+    throw badHeader(line, `${what}: ${shorten(unknown.name)}`);
   }
 
   /** The value of a column from `text[from .. to]`, as JSON would have it. */

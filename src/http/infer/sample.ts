@@ -3,7 +3,7 @@ import { INFER_BYTES_MAX, INFER_ROWS_MAX } from '../../core/base/limits.ts';
 import { foreignReader } from '../../core/columns/foreign.ts';
 import { typeOf } from '../../core/columns/foreign-proposal.ts';
 import type { EpochUnit } from '../../core/columns/times.ts';
-import type { Type } from '../../core/iceberg/types.ts';
+import type { Schema, Type } from '../../core/iceberg/types.ts';
 import { readWindows } from '../body.ts';
 import { columnBodyOf, readWhole } from '../column-body.ts';
 import type { RowSink } from '../formats/format.ts';
@@ -64,11 +64,13 @@ export async function readSample(request: SampleRequest): Promise<Sample> {
   return sample;
 }
 
+const NO_COLUMNS: Schema = { type: 'struct', 'schema-id': 0, fields: [] };
+
 function readRowSample(request: SampleRequest): Promise<Sample> {
   const format = formatOf(request.contentType);
   if (isColumnar(format)) return readColumnSample(format, request);
   const rows = new Rows();
-  const reader = readerOf(format, rows, { type: 'struct', 'schema-id': 0, fields: [] }, request.delimiter);
+  const reader = readerOf(format, rows, { schema: NO_COLUMNS, delimiter: request.delimiter, evolves: true });
   return readText(format, request, rows, (window, last) => reader.take(window, last));
 }
 

@@ -148,6 +148,17 @@ describe('CSV: what is wrong with a line', () => {
     }
   });
 
+  it('a header alone that names other columns is refused: it is a row whose header was forgotten', async () => {
+    for (const onError of ['refuse', 'skip'] as const) {
+      expect(await refusal(csv('1,a,0.5\n', { options: { onError } }))).toMatchObject({
+        type: 'malformed-body',
+        message: 'header on line 1 names a column that the table does not have, and no row follows: 1',
+      });
+    }
+    const collected = await csv('id,fresh\n', { options: { evolves: true } });
+    expect(collected).toMatchObject({ rowsRead: 0, errors: [] });
+  });
+
   it('a header with a name twice, without a name, or malformed refuses the body', async () => {
     for (const header of ['id,id', 'id,', ',id', '"",id', 'id,na"me', '"id"x', 'id\r,name']) {
       for (const onError of ['refuse', 'skip'] as const) {
