@@ -61,5 +61,13 @@ export function checked<S extends v.GenericSchema>(schema: S, value: unknown): v
   if (result.success) return result.output;
   const issue = result.issues[0];
   const path = v.getDotPath(issue) ?? '';
-  throw invalid('malformed', `${path === '' ? 'body' : path}: ${issue.message}`, { path });
+  throw invalid('malformed', faultOf(issue, path), { path });
+}
+
+/** What is wrong with a body, in our words where the checker's are about its own types. */
+function faultOf({ type, expected, message }: v.BaseIssue<unknown>, path: string): string {
+  if (type === 'strict_object' && path !== '') {
+    return expected === 'never' ? `body has no member of this name: ${path}` : `${path} is missing`;
+  }
+  return `${path === '' ? 'body' : path}: ${message}`;
 }

@@ -23,39 +23,49 @@ import type { Schema } from '../iceberg/types.ts';
  * is never bricked by a property.
  */
 
-type Check = (value: string) => string | null;
+/** Reads a value into its normal form; null for a bad one. */
+type Read = (value: string) => string | null;
+/** `form`: what a value looks like, for whoever gave a bad one. */
+type Check = Read & { form: string };
 
-const count: Check = (value) => (/^[0-9]{1,15}$/.test(value) && Number(value) > 0 ? String(Number(value)) : null);
-const flag: Check = (value) => (/^(true|false)$/i.test(value) ? value.toLowerCase() : null);
-const millis: Check = (value) => (/^[0-9]{1,15}$/.test(value) ? value : null);
-const duration: Check = (value) => {
+const checkOf = (form: string, read: Read): Check => Object.assign(read, { form });
+
+const count = checkOf('a whole number above 0', (value) =>
+  /^[0-9]{1,15}$/.test(value) && Number(value) > 0 ? String(Number(value)) : null,
+);
+const flag = checkOf('true or false', (value) => (/^(true|false)$/i.test(value) ? value.toLowerCase() : null));
+const millis = checkOf('milliseconds since 1970', (value) => (/^[0-9]{1,15}$/.test(value) ? value : null));
+const duration = checkOf('a duration such as 90d', (value) => {
   const seconds = parseDuration(value);
   return seconds === null ? null : formatDuration(seconds);
-};
-const durationOrOff: Check = (value) => (value.toLowerCase() === 'off' ? 'off' : duration(value));
-const oneOf =
-  (...words: string[]): Check =>
-  (value) =>
-    words.includes(value.toLowerCase()) ? value.toLowerCase() : null;
-const flushInterval: Check = (value) => {
+});
+const durationOrOff = checkOf('a duration such as 1h, or off', (value) =>
+  value.toLowerCase() === 'off' ? 'off' : duration(value),
+);
+const oneOf = (...words: string[]): Check =>
+  checkOf(`one of ${words.join(', ')}`, (value) => (words.includes(value.toLowerCase()) ? value.toLowerCase() : null));
+const flushInterval = checkOf('a duration from 1s to 1h', (value) => {
   const seconds = parseDuration(value);
   return seconds === null || seconds * 1000 < FLUSH_INTERVAL_MIN_MS || seconds > 3600 ? null : formatDuration(seconds);
-};
-const sweepGrace: Check = (value) => {
+});
+const sweepGrace = checkOf('a duration of at least 1d', (value) => {
   const seconds = parseDuration(value);
   return seconds === null || seconds * 1000 < SWEEP_GRACE_MIN_MS ? null : formatDuration(seconds);
-};
-const sweepInterval: Check = (value) => {
+});
+const sweepInterval = checkOf('a duration of at least 1d, or off', (value) => {
   if (value.toLowerCase() === 'off') return 'off';
   const seconds = parseDuration(value);
   return seconds === null || seconds * 1000 < SWEEP_INTERVAL_MIN_MS ? null : formatDuration(seconds);
-};
-const flushRows: Check = (value) =>
-  count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null;
-const flushBytes: Check = (value) =>
-  count(value) !== null && Number(value) <= FLUSH_BYTES_DEFAULT ? String(Number(value)) : null;
-const seriesMax: Check = (value) =>
-  /^[0-9]{1,15}$/.test(value) && Number(value) <= INDEX_ROWS_MAX ? String(Number(value)) : null;
+});
+const flushRows = checkOf(`a whole number from 1 to ${FLUSH_ROWS_MAX}`, (value) =>
+  count(value) !== null && Number(value) <= FLUSH_ROWS_MAX ? String(Number(value)) : null,
+);
+const flushBytes = checkOf(`a whole number from 1 to ${FLUSH_BYTES_DEFAULT}`, (value) =>
+  count(value) !== null && Number(value) <= FLUSH_BYTES_DEFAULT ? String(Number(value)) : null,
+);
+const seriesMax = checkOf(`a whole number from 0 to ${INDEX_ROWS_MAX}`, (value) =>
+  /^[0-9]{1,15}$/.test(value) && Number(value) <= INDEX_ROWS_MAX ? String(Number(value)) : null,
+);
 
 /** Settings a definition may carry, canonical key → check that also normalises. What creation fixes is not here. */
 export const SETTINGS: ReadonlyMap<string, { check: Check; meaning: string }> = new Map([
@@ -143,7 +153,7 @@ function settingOf(key: string) {
 
 /** Keys the service or the engine manages; a definition or a property change must not name them. */
 const MANAGED =
-  /^(timelake\.(format-version|time-column|series-key|chunk|chunk-interval|dedup|ingest-time-column|rollups|rollup-.*)|sluice\.(format-version|epochs.*|dropped|commit.*|changes)|write\.metadata\.path|write\.data\.path|write\.format\.default)$/;
+  /^(timelake\.(format-version|time-column|series-key|chunk|chunk-interval|dedup|ingest-time-column|rollups|rollup-(source|bucket|aggregates))|sluice\.(format-version|epochs.*|dropped|commit.*|changes)|write\.metadata\.path|write\.data\.path|write\.format\.default)$/;
 
 /**
  * Checks properties a client gives and returns them in normal form.
@@ -170,7 +180,7 @@ export function checkProperties(given: Record<string, unknown>): Record<string, 
       continue;
     }
     const normal = setting.check(value.trim());
-    if (normal === null) throw fail(`has a bad value "${value}"`);
+    if (normal === null) throw fail(`has a bad value "${value}", not ${setting.check.form}`);
     checked.push([key, normal]);
   }
   return Object.fromEntries(checked);

@@ -59,6 +59,14 @@ describe('properties: what a client may set', () => {
   test('properties: every setting has a meaning for people', () => {
     for (const [key, setting] of SETTINGS) expect(setting.meaning, key).toMatch(/\w+ \w+/);
   });
+
+  test('settings: whoever gives a bad value is told what a good one looks like', () => {
+    for (const [key, { check }] of SETTINGS) {
+      const message = `property has a bad value "?", not ${check.form}: ${key}`;
+      expect(() => checkProperties({ [key]: '?' }), key).toThrow(message);
+    }
+    expect(SETTINGS.get('sluice.flush-interval')?.check.form).toBe('a duration from 1s to 1h');
+  });
 });
 
 describe('properties: what is read', () => {
