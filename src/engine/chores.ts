@@ -32,8 +32,13 @@ export class Chores {
 
   /** `isLooked`: the table was looked for in this incarnation; else what the ledger has kept of it counts. */
   dueMs(isLooked: boolean): number | null {
+    return earliest([this.inRunDueMs(isLooked), this.#beside?.dueMs() ?? null]);
+  }
+
+  /** Without what goes on beside: an alarm stands behind that in case it is cut off, and nobody in memory waits for it. */
+  inRunDueMs(isLooked: boolean): number | null {
     const kept = isLooked ? null : this.#ports.ledger.state().choresDueMs;
-    return earliest([kept, this.#beside?.dueMs() ?? null, ...this.#inRun.map((chore) => chore.dueMs())]);
+    return earliest([kept, ...this.#inRun.map((chore) => chore.dueMs())]);
   }
 
   async run(): Promise<void> {

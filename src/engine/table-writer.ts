@@ -237,7 +237,7 @@ export class TableWriter {
    * this incarnation, and so does the timer for them.
    */
   dueMs(): number | null {
-    return this.#earliest(null);
+    return this.#earliest(null, this.#chores.dueMs(this.#ledgerCheck.isLooked));
   }
 
   /** When the buffer is flushed, or the open commit tried again; null: nothing waits. */
@@ -246,8 +246,8 @@ export class TableWriter {
     return state.intent?.retryMs ?? this.#flushDueMs(state, null);
   }
 
-  /** When something is due, for somebody who waits since `waiterMs` (null: nobody). */
-  #earliest(waiterMs: number | null): number | null {
+  /** When something is due, for somebody who waits since `waiterMs` (null: nobody), with chores that are at `choresMs`. */
+  #earliest(waiterMs: number | null, choresMs: number | null): number | null {
     const { ledger, clock } = this.#ports;
     const state = ledger.state();
     const due: number[] = [];
@@ -261,7 +261,6 @@ export class TableWriter {
     // A run under way moves the pointer at its end: an alarm for that would find nothing to do.
     const isMoving = this.#running !== null || this.#pointer.isMoving;
     if (this.#pointer.isBehind && !isMoving) due.push(0);
-    const choresMs = this.#chores.dueMs(this.#ledgerCheck.isLooked);
     if (choresMs !== null) due.push(choresMs);
     if (due.length === 0) return null;
     return Math.max(Math.min(...due), this.#tries.notBeforeMs);
@@ -346,18 +345,20 @@ export class TableWriter {
 
   /**
    * Sets the timer for waiting callers, and for all that is due while work goes on beside: the alarm may have begun that, and
-   * then waits for its end. A run under way looks again when it ends.
+   * then waits for its end. A run under way looks again when it ends. What only an alarm is for sets no timer: one that waits
+   * keeps the object in memory.
    */
   #hurry(): void {
     const { sinceMs } = this.#waiters;
     const isAsked = sinceMs !== null || this.#chores.underWay !== null;
-    const dueMs = isAsked && this.#running === null ? this.#earliest(sinceMs) : null;
+    if (!isAsked || this.#running !== null) return;
+    const dueMs = this.#earliest(sinceMs, this.#chores.inRunDueMs(this.#ledgerCheck.isLooked));
     if (dueMs !== null) this.#timer.set(dueMs);
   }
 
   /** Starts a run now if something is due now; the alarm stands behind it. */
   #kick(): void {
-    const due = this.#earliest(this.#waiters.sinceMs);
+    const due = this.#earliest(this.#waiters.sinceMs, this.#chores.dueMs(this.#ledgerCheck.isLooked));
     if (due !== null && due <= this.#ports.clock.now()) void this.run();
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ERASE_GRACE_MS, MANIFEST_HELD_BYTES_MAX } from '../../src/core/base/limits.ts';
+import { ERASE_GRACE_MS, GROUP_WAIT_MS, MANIFEST_HELD_BYTES_MAX } from '../../src/core/base/limits.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import { acknowledge, expectExactlyOnce, expectValid, newScenario, type Scenario } from '../sim/scenario.ts';
@@ -71,6 +71,14 @@ describe('compaction', () => {
     expect(files.filter(({ path }) => path.includes('time_day=2026-01-04'))).toMatchObject([{ rows: 8 }]);
     await expectExactlyOnce(scenario);
     await expectValid(scenario.world);
+  });
+
+  test('after appends: no timer is left, which would keep the object in memory', async () => {
+    scenario.service.compactByItself();
+    await commits(8, () => on(0, 5));
+    expect(operations().at(-1)).toBe('replace');
+    const { clock } = scenario.world;
+    expect((clock.latest ?? 0) - clock.now()).toBeLessThanOrEqual(GROUP_WAIT_MS);
   });
 
   test('auto-maintain=false: nothing is merged until it is asked for', async () => {

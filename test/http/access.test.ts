@@ -94,15 +94,20 @@ function addressOf(path: string): string {
   return address === '/api/v2/write' ? `${address}?bucket=n` : address;
 }
 
+/** Of the request under way. One service for all: its routes are put in order at the first request. */
+let ports: AppPorts = portsOf(null).ports;
+const app = createApp(() => ports);
+
 async function send(route: Route, grant: Parameters<typeof tokenFor>[1] | null, token = 'right') {
-  const { ports, asked } = portsOf([tokenFor('other'), ...(grant === null ? [] : [tokenFor('right', grant)])]);
+  const made = portsOf([tokenFor('other'), ...(grant === null ? [] : [tokenFor('right', grant)])]);
+  ports = made.ports;
   const body = route.method === 'GET' ? null : route.path === '/api/v2/write' ? 't v=1 1' : '{}';
-  const response = await createApp(() => ports).request(addressOf(route.path), {
+  const response = await app.request(addressOf(route.path), {
     method: route.method,
     body,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
   });
-  return { status: response.status, text: await response.text(), headers: response.headers, asked };
+  return { status: response.status, text: await response.text(), headers: response.headers, asked: made.asked };
 }
 
 describe('access: routes', () => {

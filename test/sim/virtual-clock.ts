@@ -17,6 +17,11 @@ export class VirtualClock implements Clock {
     return this.#nowMs;
   }
 
+  /** Until when somebody sleeps longest; null: nobody sleeps. */
+  get latest(): number | null {
+    return this.#sleepers.length === 0 ? null : Math.max(...this.#sleepers.map(({ untilMs }) => untilMs));
+  }
+
   sleep(ms: number): Promise<void> {
     return new Promise((wake) => {
       this.#sleepers.push({ untilMs: this.#nowMs + Math.max(0, ms), order: this.#order++, wake });
