@@ -411,7 +411,8 @@ export class Compactor implements Chore {
    * files have been taken away meanwhile, or the store has failed: then it is tried again.
    */
   async #excuse(error: unknown, metadata: TableMetadata, inputs: readonly MergeInput[]): Promise<void> {
-    if (!(error instanceof SluiceError) || !(error.kind === 'corrupt' || error.kind === 'invalid')) throw error;
+    // Rejected: nulls in a required column, as writers leave them that do not check.
+    if (!(error instanceof SluiceError) || !['corrupt', 'invalid', 'rejected'].includes(error.kind)) throw error;
     const newest = await this.#table.load();
     const { files } = newest === null ? { files: [] } : await this.live.of(newest);
     const live = new Set(files.map(({ entry }) => entry.dataFile.filePath));

@@ -93,7 +93,8 @@ export class Eraser implements Chore {
     const pointed = await loader.pointed();
     if (pointed === null) return 0;
     const logged = base.metadata['metadata-log'].map((entry) => this.#versionAt(entry['metadata-file']));
-    const kept = Math.min(pointed - METADATA_BELOW_HINT_MIN, base.version, ...logged);
+    // A pointer may hold any number.
+    const kept = Math.min(Math.min(pointed, base.version) - METADATA_BELOW_HINT_MIN, ...logged);
     const below: { version: number; key: string; uploadedMs: number }[] = [];
     await persevere(this.#ports, async () => {
       below.length = 0;

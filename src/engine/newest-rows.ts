@@ -73,7 +73,12 @@ export class NewestRows {
       if (problem !== null) return problem;
       this.#scanned.add(file.entry.dataFile.filePath);
     }
-    return this.#fold();
+    try {
+      return this.#fold();
+    } catch (error) {
+      if (isUnreadable(error)) return 'unreadable-file';
+      throw error;
+    }
   }
 
   /** The newest rows of all files seen. Called after `add`. */
@@ -100,7 +105,7 @@ export class NewestRows {
         if (problem !== null) return problem;
       }
     } catch (error) {
-      if (error instanceof SluiceError && error.kind === 'invalid') return 'unreadable-file';
+      if (isUnreadable(error)) return 'unreadable-file';
       throw error;
     }
     return null;
@@ -114,4 +119,9 @@ export class NewestRows {
     if (newest.rows > seriesMax) return 'too-many-series';
     return byteSizeOf(newest) > INDEX_BYTES_MAX ? 'too-large' : null;
   }
+}
+
+/** Not read here, or with nulls in a required column, which shows when rows of several files are put together. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof SluiceError && (error.kind === 'invalid' || error.kind === 'rejected');
 }

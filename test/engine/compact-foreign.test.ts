@@ -134,6 +134,22 @@ describe('compaction of nested columns and of files that others wrote', () => {
     ]);
   });
 
+  test('a file with nulls in a required column is left alone, holds up no other, and no index is made of it (B028)', async () => {
+    const scenario = await newTable(SERIES);
+    for (const v of [1, 2]) await commitRows(scenario, [[DAY + BigInt(v), 'd0', BigInt(v)]]);
+    const query = `select make_timestamptz(${DAY} + 1) as time, 'a' as device, 1::bigint as v, null::timestamptz as _ingest_ts`;
+    await theirAppend(scenario, await duckdbFile(query, FLAT_IDS, 'codec zstd'), { rows: 1, tuple: TUPLE });
+    expect(await maintain(scenario)).toMatchObject({
+      slices: [{ files: 2 }],
+      leftAlone: [{ reason: 'unreadable', files: 1 }],
+    });
+    const { world, service } = scenario;
+    expect(await world.clock.until(service.rebuild.run(false))).toMatchObject({
+      state: 'impossible',
+      reason: 'unreadable-file',
+    });
+  });
+
   test('what takes too much memory is left alone with its reason, and the rest is merged', async () => {
     const scenario = await newTable(NESTED);
     for (const i of [1, 2]) await commitRows(scenario, [ownRow(i, 1)]);

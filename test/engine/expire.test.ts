@@ -239,7 +239,13 @@ describe('erase', () => {
     );
     world.clock.advance(2 * HOUR_MS);
     expect((await expire()).metadataFiles).toBe(0);
-    await expectExactlyOnce(scenario);
+    // Nor does one count that is ahead of every version, with a log that holds next to nothing.
+    await world.clock.until(service.changes.properties({ 'write.metadata.previous-versions-max': '1' }, []));
+    world.memory.plant(`${PLACE.prefix}/metadata/version-hint.text`, new TextEncoder().encode('7742398473'));
+    world.clock.advance(2 * HOUR_MS);
+    await expire();
+    const kept = (await keysOf()).filter((key) => /\/v[0-9]+\.metadata\.json$/.test(key));
+    expect(kept.length).toBeGreaterThanOrEqual(21);
   });
 });
 
