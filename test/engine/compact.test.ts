@@ -300,4 +300,29 @@ describe('compaction', () => {
     expect(made().length).toBe(before);
     expect((await liveFiles()).map(({ path }) => path)).toContain(first.path);
   });
+
+  test('no version can be written, and merges go on being tried: nothing of the table is deleted (B136, C11)', async () => {
+    const { service, world } = scenario;
+    await commits(8);
+    const before = [...world.memory.keys()];
+    const stuck = service.store.faults.always('putIfAbsent', /\/v[0-9]+\.metadata\.json$/, 'request-lost');
+    service.compactByItself();
+    for (let hour = 0; hour < 4; hour++) {
+      await world.clock.until(service.writer.run());
+      world.clock.advance(ERASE_GRACE_MS + 1);
+      await world.clock.until(service.eraser.run());
+    }
+    expect(service.compactor.status.failures).toBeGreaterThan(1);
+    expect(before.filter((key) => !world.memory.keys().includes(key))).toEqual([]);
+    await expectExactlyOnce(scenario);
+    stuck.clear();
+    await service.drain();
+    expect(await liveFiles()).toHaveLength(1);
+    await expectExactlyOnce(scenario);
+    // And of the tries there is nothing left once their hour is over.
+    world.clock.advance(ERASE_GRACE_MS + 1);
+    await service.drain();
+    const data = world.memory.keys().filter((key) => key.includes('/data/'));
+    expect(data).toHaveLength(9);
+  });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ERASE_GRACE_MS } from '../../src/core/base/limits.ts';
+import { ERASE_GRACE_MS, ERASE_KEYS_MAX } from '../../src/core/base/limits.ts';
 import type { TableMetadata } from '../../src/core/iceberg/types.ts';
 import type { ExpireReport } from '../../src/engine/expirer.ts';
 import { storeBucket } from '../oracle/bucket.ts';
@@ -190,6 +190,21 @@ describe('erase', () => {
     await later();
     expect(ledger.state().doomed.keys).toBe(0);
     expect(kept.filter((key) => !world.memory.keys().includes(key))).toEqual([]);
+  });
+
+  test('erase: thousands of keys go in bounded steps, and another incarnation goes on from there (B192, X11)', async () => {
+    const { world, ledger, service } = scenario;
+    const keys = Array.from({ length: 2 * ERASE_KEYS_MAX + 500 }, (_, i) => `${DATA}lost-${i}.parquet`);
+    for (const key of keys) world.memory.plant(key, new Uint8Array(1));
+    ledger.doom(keys, world.clock.now());
+    const left: number[] = [];
+    for (const one of [service, new Service(world, ledger), service]) {
+      await world.clock.until(one.eraser.run());
+      left.push((await keysOf(scenario, `${DATA}lost-`)).length);
+    }
+    expect(left).toEqual([ERASE_KEYS_MAX + 500, 500, 0]);
+    expect(ledger.state().doomed.keys).toBe(0);
+    await expectExactlyOnce(scenario);
   });
 
   test('erase: nothing is deleted while the table cannot be loaded, or is nowhere', async () => {

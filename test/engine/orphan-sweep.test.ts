@@ -100,7 +100,7 @@ describe('orphan sweep', () => {
     expect(await tableRows(world)).toEqual([]);
   });
 
-  test('files of a commit whose outcome stays open are kept, however long that takes', async () => {
+  test('files of a commit whose outcome stays open are kept, however long that takes (B144, X12)', async () => {
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
     const late = service.store.faults.always('putIfAbsent', /v4\.metadata\.json$/, 'request-lost');
