@@ -10,7 +10,7 @@ import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import { seriesOf } from '../core/commit/last-value.ts';
 import type { Operation } from '../core/commit/operation.ts';
 import { currentSchema } from '../core/iceberg/metadata.ts';
-import { highestFieldId } from '../core/iceberg/schema.ts';
+import { identifiedSchema, PROPOSED_ID_MIN, schemaAfter } from '../core/iceberg/proposal.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { SUMMARY_KEYS, totalsOf } from '../core/iceberg/summary.ts';
 import type { Schema } from '../core/iceberg/types.ts';
@@ -38,7 +38,7 @@ export interface WaitingRows {
   tableUuid: string;
   /** Rows in the buffer of which these are the newest. */
   rows: number;
-  /** The schema that the table has once they are committed, and the rows in it. */
+  /** Their schema, in which columns that the table does not have yet are under ids of a proposal, and the rows in it. */
   schema: Schema;
   body: Uint8Array;
 }
@@ -100,13 +100,12 @@ async function answerOf(
   const own = currentSchema(metadata);
   const series = seriesOf(own, settings);
   if (series === null) throw invalid('no-time-column', 'table has no time column, so no row of it is the newest');
-  const filters = bindFilters(query.filters, own, settings.seriesKey);
   // Of another table than the one that is there now, nothing waits.
   const ofTable = waiting?.tableUuid === metadata['table-uuid'] ? waiting : null;
+  const schema = ofTable === null ? own : schemaWith(ofTable, own, metadata['last-column-id']);
+  const filters = bindFilters(query.filters, schema, settings.seriesKey);
   const { newest, source } = await committed(ports, place, base, series);
-  const schema = ofTable === null ? own : later(own, ofTable.schema);
-  const parts = ofTable === null ? [newest] : [newest, decodeFrameBody(ofTable.body, ofTable.schema)];
-  const columns = ofTable === null ? newest : foldNewest(parts, schema, series);
+  const columns = ofTable === null ? newest : foldNewest([newest, columnsOf(ofTable, schema)], schema, series);
   const chosen = filters.length === 0 ? columns : gather(columns, matchingRows(columns, filters));
   const facts = {
     version: base.version,
@@ -152,7 +151,15 @@ async function scanned(
   throw rejected('no-last-value-index', message, { index: lost, reason });
 }
 
-/** Of the table's schema and the one that it has once the waiting rows are committed, the one with more columns. */
-function later(own: Schema, waiting: Schema): Schema {
-  return highestFieldId(waiting) > highestFieldId(own) ? waiting : own;
+/** The schema that the table has once the waiting rows are in it. */
+function schemaWith({ schema }: WaitingRows, own: Schema, lastColumnId: number): Schema {
+  const added = schema.fields.filter(({ id }) => id >= PROPOSED_ID_MIN);
+  const widened = schema.fields.flatMap(({ id, type }) =>
+    id < PROPOSED_ID_MIN && typeof type === 'string' ? [{ id, type }] : [],
+  );
+  return schemaAfter(own, { added, widened }, lastColumnId);
+}
+
+function columnsOf({ schema, body }: WaitingRows, next: Schema): Columns {
+  return { ...decodeFrameBody(body, schema), schema: identifiedSchema(schema, next) };
 }

@@ -1,9 +1,17 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { LATEST_SCAN_BYTES_MAX } from '../../src/core/base/index-limits.ts';
+import { INDEX_BYTES_MAX, LATEST_SCAN_BYTES_MAX } from '../../src/core/base/index-limits.ts';
+import type { NewFrame } from '../../src/core/batch/frame.ts';
+import { encodeFrameBody } from '../../src/core/columns/frame.ts';
+import { parseSchemaChanges } from '../../src/core/commit/plan-schema.ts';
+import { proposedSchema } from '../../src/core/iceberg/proposal.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { newestWaiting } from '../../src/engine/waiting.ts';
+import { newFrame } from '../../src/http/new-frame.ts';
+import { rowBudget, rowCollector } from '../../src/http/row-collector.ts';
+import { ingestView } from '../../src/object/views.ts';
 import { parseLatestQuery, readLatest } from '../../src/read/latest.ts';
 import { rowsOf } from '../core/columns/rows.ts';
-import { commit as commitTo, deleteOf, ofDay, on } from '../engine/file-operations.ts';
+import { commit as commitTo, deleteOf, metadataOf, ofDay, on } from '../engine/file-operations.ts';
 import { plantFile } from '../engine/planted-file.ts';
 import { DAY, HOUR, newScenario, type Scenario } from '../sim/scenario.ts';
 import { PLACE, SeededRandom, type SeriesRow } from '../sim/service.ts';
@@ -105,5 +113,77 @@ describe('a table without an index that cannot be looked through', () => {
     const plan = { steps: ['index' as const], full: true, sweepAfter: null, dryRun: false };
     await scenario.world.clock.until(scenario.service.maintenance.run(plan));
     expect(await latest()).toMatchObject({ source: 'index', rows: [`a ${DAY + 1_000_000n} 1`] });
+  });
+});
+
+describe('rows that wait, in a table whose batches bring columns', () => {
+  const until = <T>(promise: Promise<T>) => scenario.world.clock.until(promise);
+  const change = (...changes: object[]) => until(scenario.service.changes.schema(parseSchemaChanges(changes), null));
+
+  beforeEach(async () => {
+    await until(scenario.service.changes.properties({ 'sluice.schema-evolution': 'additive' }, []));
+  });
+
+  /** Rows of an hour of the day, as the door makes a batch of them. */
+  function frameOf(hour: number, ...given: object[]): NewFrame {
+    const { service } = scenario;
+    const metadata = metadataOf(service);
+    const view = ingestView(service.table.base as never, service.writer.proposals.waiting(metadata));
+    const { epochUnit, ingestTimeColumn: filledField } = view.settings;
+    const options = { onError: 'refuse', evolve: 'json', epochUnit, filledField, textual: false } as const;
+    const collector = rowCollector(proposedSchema(view.schema, view.proposal), rowBudget(100_000), options);
+    const time = Number(DAY / 1000n) + 3_600_000 * hour;
+    for (const [i, row] of given.entries()) collector.row({ time, device: 'a', v: 1, ...row }, i + 1);
+    return newFrame(collector.finish().columns, view, { batchId: null, producer: null }, new Uint8Array(32));
+  }
+
+  async function wait(hour: number, ...given: object[]): Promise<void> {
+    const frame = frameOf(hour, ...given);
+    await until(scenario.service.writer.append(frame, metadataOf(scenario.service)['table-uuid'], 0));
+  }
+
+  /** As the object answers. */
+  function waiting() {
+    const { ledger, service, world } = scenario;
+    const metadata = metadataOf(service);
+    const newest = newestWaiting(ledger, metadata, world.clock.now());
+    if (newest === null) throw new Error('the table has a time column');
+    const rows = ledger.state().buffer.rows;
+    return { tableUuid: metadata['table-uuid'], rows, schema: newest.schema, body: encodeFrameBody(newest) };
+  }
+
+  async function latestWith(asked: ReturnType<typeof waiting>, query = '') {
+    const { memory, clock, random } = scenario.world;
+    const ports = { store: memory, clock, random, codecs };
+    const { columns } = await until(readLatest(ports, PLACE, parseLatestQuery(new URLSearchParams(query)), asked));
+    const names = columns.schema.fields.map(({ name }) => name);
+    return rowsOf(columns).map((row) => Object.fromEntries(row.map((value, i) => [names[i], value])));
+  }
+
+  test('a wider type that waits takes the committed values along, in filters too', async () => {
+    await change({ add: 'n', type: 'int' });
+    await wait(1, { n: 1 });
+    await scenario.service.drain();
+    await wait(2, { device: 'b', n: 3_000_000_000 });
+    expect(await latestWith(waiting())).toMatchObject([
+      { device: 'a', n: 1n },
+      { device: 'b', n: 3_000_000_000n },
+    ]);
+  });
+
+  test('an id that another writer gave away meanwhile is no id of a column that waits', async () => {
+    await wait(1, { device: 'a', mine: 'of ours' });
+    const asked = waiting();
+    await change({ add: 'theirs', type: 'string' });
+    expect(await latestWith(asked)).toMatchObject([{ device: 'a', theirs: null, mine: 'of ours' }]);
+    await change({ add: 'mine', type: 'string' });
+    expect(await latestWith(asked, 'device=a')).toMatchObject([{ theirs: null, mine: 'of ours' }]);
+  });
+
+  test('more than an index may have is refused, and not handed on', () => {
+    const text = 'x'.repeat(INDEX_BYTES_MAX / 4);
+    // As while the store is down: nothing is flushed.
+    for (let i = 0; i < 5; i++) scenario.ledger.accept([frameOf(i, { device: `${i}${text}` })], 0);
+    expect(waiting).toThrow(expect.objectContaining({ kind: 'rejected', type: 'too-much-to-read' }));
   });
 });
