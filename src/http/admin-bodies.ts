@@ -128,23 +128,29 @@ export async function readRollback(request: Request): Promise<{ snapshotId: bigi
   return { snapshotId: body.snapshot_id, expected: body.expect_snapshot_id };
 }
 
-export async function readExpire(request: Request): Promise<{ dryRun: boolean }> {
+/** `dryRun`: said in the query, beside what the body says. */
+export async function readExpire(request: Request, dryRun: string | undefined): Promise<{ dryRun: boolean }> {
+  const isDry = isDryRun(dryRun);
   const body = checked(Expire, (await readJson(request)) ?? {});
-  return { dryRun: body.dry_run };
+  return { dryRun: body.dry_run || isDry };
 }
 
 /** `dryRun`: said in the query, beside what the body says. */
 export async function readMaintain(request: Request, dryRun: string | undefined): Promise<MaintenancePlan> {
+  const isDry = isDryRun(dryRun);
   const body = checked(Maintain, (await readJson(request)) ?? {});
-  if (dryRun !== undefined && dryRun !== 'true' && dryRun !== 'false') {
-    throw invalid('malformed', `dry_run is neither true nor false: ${dryRun}`);
-  }
   const named = STEPS.filter((step) => body[step] === true);
   const steps = named.length > 0 ? named : STEPS_DEFAULT.filter((step) => body[step] !== false);
   if (steps.length === 0) throw invalid('malformed', 'no step of maintenance is left');
   const sweepAfter = body.sweep_after ?? null;
   if (sweepAfter !== null && !steps.includes('sweep')) throw invalid('malformed', 'sweep_after is for a sweep');
-  return { steps, full: body.full, sweepAfter, dryRun: body.dry_run || dryRun === 'true' };
+  return { steps, full: body.full, sweepAfter, dryRun: body.dry_run || isDry };
+}
+
+function isDryRun(query: string | undefined): boolean {
+  if (query === undefined || query === 'false') return false;
+  if (query === 'true') return true;
+  throw invalid('malformed', `dry_run is neither true nor false: ${query}`);
 }
 
 export async function readDelete(request: Request): Promise<FileFilter> {

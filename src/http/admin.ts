@@ -100,7 +100,7 @@ export function adminRoutes(): Hono<AppEnv> {
   });
 
   routes.post('/expire', needs('admin'), async (context) => {
-    const { dryRun } = await readExpire(context.req.raw);
+    const { dryRun } = await readExpire(context.req.raw, context.req.query('dry_run'));
     return context.json(unwrap(await objectOf(context).expire(dryRun)));
   });
 

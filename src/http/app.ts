@@ -5,7 +5,6 @@ import type { Token } from '../core/access/tokens.ts';
 import { invalid } from '../core/base/errors.ts';
 import { METRICS_TABLES_MAX } from '../core/base/limits.ts';
 import type { RowsMessage } from '../core/batch/message.ts';
-import { checkName } from '../core/iceberg/locations.ts';
 import type { TablePage, Visible } from '../lake/lake.ts';
 import type { TableObject } from '../object/table-object.ts';
 import type { LatestFound, LatestQuery, WaitingRows } from '../read/latest.ts';
@@ -183,16 +182,15 @@ function visibleTo(grant: Grant): Visible {
   };
 }
 
-/** Where a page of tables begins, and how many it holds. Throws invalid `malformed`, `bad-name`. */
+/** Where a page of tables begins, and how many it holds. Throws invalid `malformed`. */
 function pageOf(after: string | undefined, limit: string | undefined, fallback: number): Page {
   const length = pageLength(limit, fallback);
   if (after !== undefined) checkPosition(after);
   return { after: after ?? null, limit: length };
 }
 
+/** A position is the name of a folder, which need not be one that a table can have. */
 function checkPosition(after: string): void {
-  const [namespace, table, ...rest] = after.split('/');
-  if (table === undefined || rest.length > 0) throw invalid('malformed', `after is not namespace/table: ${after}`);
-  checkName(namespace, 'namespace');
-  checkName(table, 'table');
+  const names = after.split('/');
+  if (names.length !== 2 || names.includes('')) throw invalid('malformed', `after is not namespace/table: ${after}`);
 }

@@ -1,10 +1,14 @@
 import type { MiddlewareHandler } from 'hono';
 import type { AppEnv } from './app.ts';
+import { factHeader, ROWS_FACTS } from './rows-answer.ts';
 
 /** What a page may send and read besides what browsers always let it. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const REQUEST_HEADERS = 'authorization, content-type, content-encoding, idempotency-key, prefer, x-request-id';
-const RESPONSE_HEADERS = 'location, preference-applied, retry-after, x-request-id, link';
+const RESPONSE_HEADERS = [
+  ...['location', 'preference-applied', 'retry-after', 'x-request-id', 'link', 'allow', 'www-authenticate'],
+  ...ROWS_FACTS.map(factHeader),
+].join(', ');
 
 /** Seconds a browser remembers the answer to its question; none remembers longer. */
 const MAX_AGE_S = 86_400;

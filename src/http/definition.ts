@@ -1,8 +1,10 @@
 import * as v from 'valibot';
+import { textOf } from '../core/base/bytes.ts';
 import { invalid } from '../core/base/errors.ts';
 import { parseJson } from '../core/base/int64-json.ts';
 import { DEFINITION_BYTES_MAX } from '../core/base/limits.ts';
 import type { TableDefinition } from '../core/table/definition.ts';
+import { readWhole } from './column-body.ts';
 
 /** Bodies as they are checked, and as the description of the interface shows them. */
 export const Definition = v.strictObject({
@@ -39,17 +41,29 @@ export async function readAttachment(request: Request): Promise<{ metadataLocati
   return { metadataLocation: body.metadata_location ?? null };
 }
 
-/** The body as JSON, integers exact; null for an empty one. */
-export async function readJson(request: Request): Promise<unknown> {
-  const tooLarge = () => invalid('body-too-large', `body is larger than ${DEFINITION_BYTES_MAX} bytes`);
-  if (Number(request.headers.get('content-length') ?? 0) > DEFINITION_BYTES_MAX) throw tooLarge();
-  const text = await request.text();
-  if (text.length > DEFINITION_BYTES_MAX) throw tooLarge();
+/**
+ * The body as JSON, integers exact; null for an empty one. Read no further than it may be long: who sends it need not say how
+ * long it is.
+ *
+ * @throws invalid `malformed-json`, `malformed-utf8`, and what `readWhole` throws
+ */
+export async function readJson({ body, headers }: Request): Promise<unknown> {
+  const contentEncoding = headers.get('content-encoding');
+  const { whole } = await readWhole(body, { contentEncoding, bytesMax: DEFINITION_BYTES_MAX });
+  const text = textIn(whole);
   if (text.trim() === '') return null;
   try {
     return parseJson(text);
   } catch (error) {
     throw invalid('malformed-json', `body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function textIn(bytes: Uint8Array): string {
+  try {
+    return textOf(bytes);
+  } catch (cause) {
+    throw invalid('malformed-utf8', 'body is not UTF-8', {}, cause);
   }
 }
 

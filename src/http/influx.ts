@@ -23,8 +23,8 @@ import { type Ctx, unwrap } from './table-context.ts';
  *   the answer is 400 with a message that begins `partial write`, as InfluxDB's is: its clients do not send it again.
  * - A measurement whose table the token does not cover refuses the request, and nothing is written: a refusal for that
  *   alone would be told from one for a table that is missing.
- * - What may pass later (a full buffer, a table being changed) is answered 429 or 503, upon which clients send the same
- *   body again. Batches of it that were taken are not taken twice: without an `Idempotency-Key`, a batch whose points all
+ * - What may pass later (a full buffer, a table being changed, a fault that an owner has to mend) is answered 429, 500 or 503,
+ *   upon which clients send the same body again. Batches of it that were taken are not taken twice: without an `Idempotency-Key`, a batch whose points all
  *   carry a time is known by its body.
  */
 export function influxRoutes(): Hono<AppEnv> {
@@ -133,8 +133,9 @@ function answerTo({ tables, malformed, malformedCount }: PointsRead): Response {
 /** Reasons in the message, which clients put into their logs; all of them are in `tables`. */
 const REASONS_TOLD_MAX = 3;
 
+/** What is not for the points to answer for. */
 function mayPass({ kind }: SluiceError): boolean {
-  return kind === 'unavailable' || kind === 'unknown' || kind === 'conflict';
+  return kind === 'unavailable' || kind === 'unknown' || kind === 'conflict' || kind === 'corrupt';
 }
 
 /** A conflict is no word of this interface: its clients would drop the points. */

@@ -52,7 +52,8 @@ export async function lakeMetrics(context: Ctx, visible: Visible, { after, limit
   const response = textResponse(lakeMetricsText({ tables: found.filter((one) => one !== null), unanswered, more }));
   const last = shown.at(-1);
   if (more && last !== undefined) {
-    response.headers.set('link', `<?after=${last.namespace}/${last.table}&limit=${most}>; rel="next"`);
+    const position = `${encodeURIComponent(last.namespace)}/${encodeURIComponent(last.table)}`;
+    response.headers.set('link', `<?after=${position}&limit=${most}>; rel="next"`);
   }
   return response;
 }

@@ -5,9 +5,28 @@ import { ARROW_BATCH_ROWS } from '../core/base/limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { slice } from '../core/columns/gather.ts';
 import { jsonElements, jsonLines } from '../core/columns/json-rows.ts';
+import type { LatestFound } from '../read/latest.ts';
+import type { RowsFound } from '../read/rows.ts';
 
 /** What is told about an answer of rows: members of the JSON object, and headers `x-sluice-…` in every format. */
 export type RowFacts = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Names of what is told, of rows and of newest rows. */
+export const ROWS_FACTS: readonly (keyof RowsFound['facts'] | keyof LatestFound['facts'])[] = [
+  'version',
+  'snapshot_id',
+  'more',
+  'files_considered',
+  'files_read',
+  'bytes_read',
+  'source',
+  'buffered_rows',
+];
+
+/** The header of a fact. */
+export function factHeader(name: string): string {
+  return `x-sluice-${name.replaceAll('_', '-')}`;
+}
 
 export type RowsFormat = 'json' | 'ndjson' | 'arrow';
 
@@ -81,7 +100,7 @@ export function rowsResponse(
 ): Response {
   const headers = new Headers({ 'content-type': type, vary: 'Accept' });
   for (const [name, value] of Object.entries(facts)) {
-    if (value !== null) headers.set(`x-sluice-${name.replaceAll('_', '-')}`, String(value));
+    if (value !== null) headers.set(factHeader(name), String(value));
   }
   return new Response(streamOf(PIECES[format](columns, facts)), { headers });
 }

@@ -3,7 +3,7 @@ import { LIST_TABLES_MAX } from '../core/base/limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { IcebergSink } from '../core/commit/iceberg-sink.ts';
 import type { Operation } from '../core/commit/operation.ts';
-import { type Lake, tablePlace } from '../core/iceberg/locations.ts';
+import { isName, type Lake, tablePlace } from '../core/iceberg/locations.ts';
 import { currentSnapshot } from '../core/iceberg/snapshot.ts';
 import { tableSettings } from '../core/table/properties.ts';
 import { codecs } from '../engine/codecs.ts';
@@ -33,6 +33,12 @@ export interface TablePage {
   next: string | null;
 }
 
+/** Where a table is, or could be. */
+interface TableFolder {
+  namespace: string;
+  table: string;
+}
+
 /** What of the lake is shown: a namespace that may hold such tables, and each table. */
 export interface Visible {
   namespace(namespace: string): boolean;
@@ -53,26 +59,22 @@ export class LakeTables {
     this.#ports = { store: this.#store, ...ports };
   }
 
-  /** Names of all visible table folders behind `after` (`namespace/table`), in order, at most `most`. */
-  async names(
-    after: string | null,
-    most: number,
-    visible: Visible = ALL,
-  ): Promise<{ namespace: string; table: string }[]> {
+  /** Names of all visible tables behind `after` (`namespace/table`), in order, at most `most`. Other folders have no object. */
+  names(after: string | null, most: number, visible: Visible = ALL): Promise<TableFolder[]> {
+    return firstOf(this.#folders(after, visible), most, ({ namespace, table }) => isName(namespace) && isName(table));
+  }
+
+  async *#folders(after: string | null, visible: Visible): AsyncGenerator<TableFolder> {
     const root = this.#lake.prefix === '' ? '' : `${this.#lake.prefix}/`;
-    const found: { namespace: string; table: string }[] = [];
     for await (const namespace of this.#store.listFolders(root)) {
       // Folders come in the order of their keys, in which the slash counts.
       if (after !== null && `${namespace}/` < after.slice(0, after.indexOf('/') + 1)) continue;
       if (!visible.namespace(namespace)) continue;
       for await (const table of this.#store.listFolders(`${root}${namespace}/`)) {
         if (after !== null && `${namespace}/${table}/` <= `${after}/`) continue;
-        if (!visible.table(namespace, table)) continue;
-        found.push({ namespace, table });
-        if (found.length >= most) return found;
+        if (visible.table(namespace, table)) yield { namespace, table };
       }
     }
-    return found;
   }
 
   /**
@@ -82,7 +84,7 @@ export class LakeTables {
    */
   async page(after: string | null, limit: number, visible: Visible = ALL): Promise<TablePage> {
     const most = Math.min(limit, LIST_TABLES_MAX);
-    const names = await this.names(after, most + 1, visible).catch((error) => {
+    const names = await firstOf(this.#folders(after, visible), most + 1).catch((error) => {
       throw unavailable('store-unavailable', 'the lake cannot be listed now', {}, error);
     });
     const shown = names.slice(0, most);
@@ -117,6 +119,19 @@ export class LakeTables {
     const sink = new IcebergSink(this.place(namespace, table), codecs);
     return new Loader<IcebergBase, Operation>(this.#ports, sink).load();
   }
+}
+
+async function firstOf<T>(
+  all: AsyncIterable<T>,
+  most: number,
+  isWanted: (one: T) => boolean = () => true,
+): Promise<T[]> {
+  const found: T[] = [];
+  for await (const one of all) {
+    if (isWanted(one)) found.push(one);
+    if (found.length >= most) break;
+  }
+  return found;
 }
 
 function entryOf(namespace: string, table: string, base: IcebergBase): TableEntry {

@@ -127,14 +127,19 @@ export function refView(name: string, ref: SnapshotRef): RefView {
   };
 }
 
-/** One page, newest first, of the snapshots whose sequence number is below `before` (null: all). */
+/**
+ * One page, newest first, of the snapshots whose sequence number is below `before` (null: all). Snapshots of one number share
+ * a page, which may be longer for them: those that format version 1 has left have none, and so all the same.
+ */
 export function snapshotsView(base: IcebergBase, limit: number, before: bigint | null): SnapshotsView {
   const { metadata, version } = base;
   const most = Math.min(limit, SNAPSHOTS_PAGE.max);
   const older = metadata.snapshots
     .filter((snapshot) => before === null || snapshot['sequence-number'] < before)
+    .reverse()
     .sort((a, b) => Number(b['sequence-number'] - a['sequence-number']));
-  const page = older.slice(0, most);
+  const last = older[most - 1]?.['sequence-number'];
+  const page = older.filter((snapshot, i) => i < most || snapshot['sequence-number'] === last);
   const current = metadata['current-snapshot-id'];
   return {
     version,

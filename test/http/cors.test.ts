@@ -1,11 +1,17 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
+import type { LatestFound } from '../../src/read/latest.ts';
+import type { RowsFound } from '../../src/read/rows.ts';
 import { tokenFor } from '../core/access/token-for.ts';
+import { columnsOf, schemaOf } from '../core/columns/rows.ts';
 
 // Refusals are logged; refusals.test.ts looks at the lines.
 beforeEach(() => {
   vi.spyOn(console, 'log').mockImplementation(() => undefined);
 });
+
+/** What is found by who reads rows. */
+let given: { rows?: RowsFound; latest?: LatestFound } = {};
 
 const ORIGIN = 'https://app.example';
 const ROWS = '/v1/tables/n/t/rows';
@@ -16,9 +22,9 @@ function appWith(...origins: string[]) {
     object: () => Promise.reject(new Error('not asked')) as never,
     tables: async () => ({ tables: [], unreadable: [], next: null }),
     queue: () => Promise.reject(new Error('not asked')) as never,
-    latest: () => Promise.reject(new Error('not asked')),
+    latest: async () => given.latest as LatestFound,
     names: async () => [],
-    rows: () => Promise.reject(new Error('not asked')),
+    rows: async () => given.rows as RowsFound,
     now: () => 0,
     sleep: async () => undefined,
   };
@@ -80,5 +86,21 @@ describe('cors', () => {
       expect(response.headers.get('x-request-id')).not.toBeNull();
     }
     expect(allowedOf(await appWith(ORIGIN).request('/health'))).toBeNull();
+  });
+
+  it('whatever is told in headers of its own beside rows may be read', async () => {
+    const facts = { version: 1, snapshot_id: '2', more: true, files_considered: 3, files_read: 2, bytes_read: 1 };
+    const found = { version: 1, snapshot_id: '2', source: 'index', buffered_rows: 4 } as const;
+    const rows = columnsOf(schemaOf([['n', 'long']]), [[1n]]);
+    const app = appWith(ORIGIN);
+    const headers = { origin: ORIGIN, authorization: 'Bearer right' };
+    given = { rows: { columns: rows, facts }, latest: { columns: rows, facts: found } };
+    for (const path of ['/v1/tables/n/t/rows', '/v1/tables/n/t/latest']) {
+      const response = await app.request(path, { headers });
+      const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
+      const told = [...response.headers.keys()].filter((name) => name.startsWith('x-sluice-'));
+      expect(told.length).toBeGreaterThan(3);
+      expect(exposed).toEqual(expect.arrayContaining(told));
+    }
   });
 });

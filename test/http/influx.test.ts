@@ -340,6 +340,25 @@ describe('influx write: refusals', () => {
     expect([tables.rows('b/cpu').length, tables.rows('b/mem').length]).toEqual([1, 1]);
   });
 
+  it('a fault of the table is no fault of the points: clients keep them and send them again', async () => {
+    const corrupt: Problem = {
+      kind: 'corrupt',
+      type: 'bad-metadata',
+      message: 'metadata cannot be loaded',
+      detail: {},
+    };
+    tables.problems.set('b/mem', corrupt);
+    const body = 'cpu usage=1 1\nmem used=1i 1\n';
+    const answer = await write(body);
+    expect([answer.status, answer.body?.['code'], answer.body?.['type']]).toEqual([
+      500,
+      'internal error',
+      'urn:sluice:problem:bad-metadata',
+    ]);
+    expect((await write(body)).status).toBe(204);
+    expect([tables.rows('b/cpu').length, tables.rows('b/mem').length]).toEqual([1, 1]);
+  });
+
   it('a batch is known by its body and precision when all its points have times, else by an idempotency key', async () => {
     const ids = () =>
       (tables.frames.get('b/cpu') ?? []).map((frame) => frame.batchId?.replace(/[0-9a-f]{64}/, 'digest') ?? null);

@@ -219,9 +219,11 @@ describe('metrics: endpoints', () => {
     expect(sampleOf(parseMetrics(next.text), 'sluice_lake_more')).toBe(0);
     expect(next.headers.get('link')).toBeNull();
     expect(asked).not.toContain('c/z');
-    for (const query of ['limit=0', 'limit=x', 'after=a', 'after=a/b/c']) {
+    for (const query of ['limit=0', 'limit=x', 'after=a', 'after=a/', 'after=/b', 'after=a/b/c']) {
       expect((await get(`/v1/metrics?${query}`)).status, query).toBe(400);
     }
+    // A page may end at a folder that can be no table.
+    expect((await get('/v1/metrics?after=b/no.table')).status).toBe(200);
   });
 
   it('of a large lake: no page is larger than its bound', async () => {

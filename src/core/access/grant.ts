@@ -1,4 +1,4 @@
-import { checkName } from '../iceberg/locations.ts';
+import { isName } from '../iceberg/locations.ts';
 
 /**
  * What a request needs: `read` to see tables and receipts, `append` to put rows in, `admin` for all that changes a table
@@ -25,15 +25,7 @@ export function isPattern(pattern: string): boolean {
   if (pattern === '*') return true;
   const [namespace, table, ...rest] = pattern.split('/');
   if (table === undefined || rest.length > 0) return false;
-  return isName(namespace, 'namespace') && (table === '*' || isName(table, 'table'));
-}
-
-function isName(name: string, what: 'namespace' | 'table'): boolean {
-  try {
-    return checkName(name, what) === name;
-  } catch {
-    return false;
-  }
+  return isName(namespace) && (table === '*' || isName(table));
 }
 
 export function hasScope({ scopes }: Grant, scope: Scope): boolean {

@@ -6,6 +6,13 @@ export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
+const lenient = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
+
+/** Text of bytes that others wrote: what is no UTF-8 in them is shown as U+FFFD. */
+export function shownText(bytes: Uint8Array): string {
+  return lenient.decode(bytes);
+}
+
 /** Text of UTF-8 bytes. Throws a TypeError on malformed input. A leading U+FEFF is kept. */
 export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);

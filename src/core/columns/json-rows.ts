@@ -1,5 +1,5 @@
 import { assert } from '../base/assert.ts';
-import { textOf, utf8 } from '../base/bytes.ts';
+import { shownText, utf8 } from '../base/bytes.ts';
 import { formatUuid } from '../base/ids.ts';
 import { JSON_PIECE_CHARS } from '../base/limits.ts';
 import { primitive } from '../iceberg/primitive.ts';
@@ -21,7 +21,7 @@ import { dayText, timeOfDayText, timestampText, timestampTexts } from './time-te
  * | decimal                    | text with all digits of its scale: "12.50"                                        |
  * | date, time                 | "2026-01-03", "12:34:56.789012"                                                   |
  * | timestamptz, timestamp     | "2026-01-03T12:34:56.789012Z", without the Z                                      |
- * | string, uuid               | text                                                                              |
+ * | string, uuid               | text; U+FFFD for what another writer's string has that is no UTF-8                |
  * | fixed, binary              | base64 with padding                                                               |
  * | list, struct               | a list, an object with each of its fields                                         |
  * | map                        | an object where keys are texts, else a list of [key, value]                       |
@@ -122,7 +122,7 @@ function entryTexts(codes: Int32Array, dictionary: ByteStrings, type: PrimitiveT
 }
 
 function stringText(bytes: Uint8Array, type: PrimitiveType): string {
-  return type === 'string' ? JSON.stringify(textOf(bytes)) : `"${toBase64(bytes)}"`;
+  return type === 'string' ? JSON.stringify(shownText(bytes)) : `"${toBase64(bytes)}"`;
 }
 
 function fixedValue(bytes: Uint8Array, type: PrimitiveType): unknown {

@@ -1,6 +1,7 @@
-import { hex } from '../base/bytes.ts';
+import { assert } from '../base/assert.ts';
+import { hex, shownText } from '../base/bytes.ts';
 import type { PrimitiveType, Value } from '../iceberg/types.ts';
-import { type Column, type Columns, isNull } from './columns.ts';
+import { type Column, type Columns, entry, isNull } from './columns.ts';
 import { readerOf } from './value.ts';
 
 /** Rows whose column has one of the values; null stands for rows without one. NaN equals itself, and -0 equals 0. */
@@ -25,10 +26,17 @@ export function matchingRows({ schema, rows, columns }: Columns, filters: readon
 function rowTest(column: Column, { type, values }: ColumnFilter): (row: number) => boolean {
   const wanted = new Set(values.map(keyOf));
   const takesNull = wanted.has(null);
-  const read = readerOf(column, type);
+  const read = type === 'string' ? shownReader(column) : readerOf(column, type);
   const isWanted = (row: number) => wanted.has(keyOf(read(row)));
   const test = column.kind === 'dictionary' ? oncePerEntry(column.codes, isWanted) : isWanted;
   return (row) => (isNull(column, row) ? takesNull : test(row));
+}
+
+/** Texts as rows are shown with: other writers' need not be UTF-8. */
+function shownReader(column: Column): (row: number) => Value {
+  assert(column.kind === 'dictionary' || column.kind === 'bytes', 'a column has the kind of its type');
+  if (column.kind === 'bytes') return (row) => shownText(entry(column.values, row));
+  return (row) => shownText(entry(column.dictionary, column.codes[row]));
 }
 
 function oncePerEntry(codes: Int32Array, test: (row: number) => boolean): (row: number) => boolean {

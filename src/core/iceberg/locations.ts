@@ -64,11 +64,20 @@ const RESERVED_NAMES = new Set(['metadata', 'data']);
  * or `data`. Names become folders and SQL identifiers; nothing in them needs escaping anywhere. Throws `bad-name`.
  */
 export function checkName(name: string, what: 'namespace' | 'table'): string {
-  if (!NAME.test(name) || name.length > NAME_LENGTH_MAX) {
+  if (!isWord(name)) {
     throw invalid('bad-name', `${what} must be 1 to 128 of A-Z a-z 0-9 _ -, not - first: ${describe(name)}`);
   }
   if (RESERVED_NAMES.has(name.toLowerCase())) throw invalid('bad-name', `${what} is a reserved name: ${name}`);
   return name;
+}
+
+/** True for what `checkName` lets pass. */
+export function isName(name: string): boolean {
+  return isWord(name) && !RESERVED_NAMES.has(name.toLowerCase());
+}
+
+function isWord(name: string): boolean {
+  return NAME.test(name) && name.length <= NAME_LENGTH_MAX;
 }
 
 /** Both of a table: where metadata says that it is, and the key prefix of its folder. */

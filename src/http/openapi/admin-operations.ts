@@ -3,6 +3,7 @@ import { CONTENT_ENCODING, type Operation, query, ROW_PARAMETERS, whole } from '
 import * as views from './views.ts';
 
 const COMMIT = { 409: ['commit-conflict', 'requirement-failed'], 504: ['commit-unknown'] };
+const DRY_RUN = query('dry_run', 'true: tells what would be done; as in the body', { type: 'boolean', default: false });
 const EXPECTED = query('expect_snapshot_id', 'snapshot that the ref must stand at; none: it must not be there');
 
 /** Changes of a table that are not rows, and its history. */
@@ -127,6 +128,7 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'expire',
     tag: 'history',
     summary: 'Removes snapshots and refs past their time',
+    parameters: [DRY_RUN],
     body: { kind: 'json', schema: bodies.Expire, required: false },
     answers: { 200: { description: 'a report', content: views.Expired } },
     problems: COMMIT,
@@ -135,7 +137,7 @@ export const ADMIN_OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'maintain',
     tag: 'changes',
     summary: 'Upkeep: retention, compaction, expiry, deletion of what is due, and sweeps of orphans',
-    parameters: [query('dry_run', 'true: tells what would be done; as in the body')],
+    parameters: [DRY_RUN],
     body: { kind: 'json', schema: bodies.Maintain, required: false },
     answers: { 200: { description: 'a report', content: views.Maintained } },
     problems: { 422: ['gc-disabled', 'too-many-manifests'], ...COMMIT },

@@ -151,7 +151,11 @@ const OF_TABLE = {
   404: ['unknown-table', 'not-attached'],
   503: ['object-unavailable', 'store-unavailable', 'table-unreadable'],
 };
-const JSON_BODY = { 400: ['malformed-json', 'malformed'], 413: ['body-too-large'] };
+const JSON_BODY = {
+  400: ['malformed-json', 'malformed', 'malformed-utf8', 'body-interrupted'],
+  413: ['body-too-large'],
+  415: ['unsupported-encoding'],
+};
 
 /** Every slug of a route, by status. */
 export function problemsOf({ path, scope }: Registered, operation: Operation): Map<number, Set<string>> {

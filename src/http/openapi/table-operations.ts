@@ -63,7 +63,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       query('limit', 'entries of the page', { ...whole, default: 100 }),
     ],
     answers: { 200: { description: 'one page', content: views.Tables } },
-    problems: { 400: ['malformed', 'bad-name'] },
+    problems: { 400: ['malformed'], 503: ['store-unavailable'] },
   },
   'POST /v1/infer': {
     id: 'inferDefinition',
@@ -91,7 +91,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
       query('limit', 'tables of the page', { ...whole, maximum: METRICS_TABLES_MAX, default: METRICS_TABLES_MAX }),
     ],
     answers: { 200: { description: 'one page; Link leads to the next', content: 'text/plain' } },
-    problems: { 400: ['malformed', 'bad-name'], 503: ['store-unavailable'] },
+    problems: { 400: ['malformed'], 503: ['store-unavailable'] },
   },
   'GET /v1/tables/{namespace}/{table}/metrics': {
     id: 'readMetrics',
@@ -221,7 +221,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     problems: {
       400: ['malformed', 'no-time-column'],
       406: ['not-acceptable'],
-      422: ['no-last-value-index', 'too-many-manifests'],
+      422: ['no-last-value-index', 'too-many-manifests', 'too-much-to-read'],
     },
   },
   'POST /v1/tables/{namespace}/{table}/enqueue': {
@@ -297,7 +297,7 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Gives a refused epoch up',
     parameters: [{ ...query('epoch', 'the refused epoch'), required: true }],
     answers: { 202: { description: 'what waited behind it follows', content: views.Receipt } },
-    problems: { 409: ['app-not-parked'] },
+    problems: { 409: ['app-not-parked', 'app-busy'] },
   },
   'POST /v1/tables/{namespace}/{table}/apps/{app}/replace': {
     id: 'replaceEpoch',
@@ -306,13 +306,13 @@ export const TABLE_OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: [{ ...query('epoch', 'the refused epoch'), required: true }, ...ROW_PARAMETERS, CONTENT_ENCODING],
     body: { kind: 'rows' },
     answers: { 202: { description: 'buffered, and what waited behind it follows', content: views.Receipt } },
-    problems: { ...ROW_PROBLEMS, 409: ['app-not-parked', 'table-changed'] },
+    problems: { ...ROW_PROBLEMS, 409: ['app-not-parked', 'app-busy', 'table-changed'] },
   },
   'POST /v1/tables/{namespace}/{table}/apps/{app}/retire': {
     id: 'retireApp',
     tag: 'producers',
     summary: 'Lets a producer leave the table with the next commit',
     answers: { 202: { description: 'its progress', content: views.App } },
-    problems: { 404: ['unknown-app'], 409: ['app-busy', 'app-parked'] },
+    problems: { 404: ['unknown-app'], 409: ['app-busy'] },
   },
 };

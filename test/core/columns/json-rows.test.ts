@@ -24,6 +24,14 @@ function cells(type: Type, values: unknown[]): unknown[] {
 }
 
 describe('rows as JSON', () => {
+  test('text of other writers that is no UTF-8 is shown as far as it is, and breaks no answer off', () => {
+    const values = { bytes: Uint8Array.of(0x61, 0xff, 0x62), offsets: Int32Array.of(0, 2, 3) };
+    const schema = schemaOf([['v', 'string']]);
+    expect(linesOf({ schema, rows: 2, columns: [{ kind: 'bytes', values, validity: null }] })).toBe(
+      '{"v":"a\uFFFD"}\n{"v":"b"}\n',
+    );
+  });
+
   test('long: numbers while clients keep them, text beyond', () => {
     const edge = 2n ** 53n;
     expect(

@@ -27,6 +27,17 @@ describe('rows that meet a filter', () => {
     expect(matches('binary', [Uint8Array.of(1), Uint8Array.of(2)], [Uint8Array.of(2)])).toEqual([1]);
   });
 
+  test('text of other writers that is no UTF-8 meets what it is shown as, and nothing else', () => {
+    const values = { bytes: Uint8Array.of(0x61, 0xff, 0x61), offsets: Int32Array.of(0, 2, 3) };
+    const schema = schemaOf([['v', 'string']]);
+    const plain = { schema, rows: 2, columns: [{ kind: 'bytes' as const, values, validity: null }] };
+    const column = { kind: 'dictionary' as const, codes: Int32Array.of(0, 1), dictionary: values, validity: null };
+    for (const columns of [plain, { ...plain, columns: [column] }]) {
+      const meet = (...texts: string[]) => [...matchingRows(columns, [{ fieldId: 1, type: 'string', values: texts }])];
+      expect([meet('a'), meet('a\uFFFD'), meet('b')]).toEqual([[1], [0], []]);
+    }
+  });
+
   test('of several columns: all of them; a column that is not there is null', () => {
     const columns = columnsOf(
       schemaOf([
