@@ -1,11 +1,11 @@
-import { hex } from '../core/base/bytes.ts';
+import { hex, utf8 } from '../core/base/bytes.ts';
 import { invalid } from '../core/base/errors.ts';
-import { BATCH_ID_LENGTH_MAX, BATCH_PARTITIONS_MAX, FRAME_BYTES_MAX } from '../core/base/limits.ts';
+import { BATCH_ID_LENGTH_MAX, BATCH_PARTITIONS_MAX, FRAME_BYTES_MAX, ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
 import type { NewFrame, Producer } from '../core/batch/frame.ts';
 import type { Column, Columns } from '../core/columns/columns.ts';
 import { encodeFrameBody } from '../core/columns/frame.ts';
 import { partitionRows } from '../core/columns/partition.ts';
-import { proposalOf } from '../core/iceberg/proposal.ts';
+import { type Proposal, proposalOf } from '../core/iceberg/proposal.ts';
 import type { IngestView } from '../object/views.ts';
 
 /** How a batch is told from others. */
@@ -26,6 +26,7 @@ export function newFrame(given: Columns, view: IngestView, named: Named, digest:
   const columns = withoutEmpty(given, view);
   const { tuples } = partitionRows(columns, view.spec, BATCH_PARTITIONS_MAX);
   const proposal = proposalOf(view.schema, columns.schema);
+  checkProposal(proposal);
   const body = encodeFrameBody(columns, { proposes: proposal !== null });
   if (body.length > FRAME_BYTES_MAX) {
     throw invalid('too-large', `batch is larger than a flush takes: bytes=${body.length} most=${FRAME_BYTES_MAX}`);
@@ -40,6 +41,13 @@ export function newFrame(given: Columns, view: IngestView, named: Named, digest:
     partitions: tuples.length,
     body,
   };
+}
+
+/** The ledger keeps it beside the batch, in a row of its database. */
+function checkProposal(proposal: Proposal | null): void {
+  const bytes = proposal === null ? 0 : utf8(JSON.stringify(proposal)).length;
+  if (bytes <= ROW_BLOB_BYTES_MAX) return;
+  throw invalid('too-large', `columns that a batch adds take too much: bytes=${bytes} most=${ROW_BLOB_BYTES_MAX}`);
 }
 
 /** The columns without those that the table lacks and the batch has no value for. */

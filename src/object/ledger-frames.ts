@@ -1,9 +1,9 @@
-import { concat } from '../core/base/bytes.ts';
-import { ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
+import { concat, utf8 } from '../core/base/bytes.ts';
+import { GROUP_BYTES_MAX, ROW_BLOB_BYTES_MAX } from '../core/base/limits.ts';
 import type { Frame, NewFrame } from '../core/batch/frame.ts';
 import type { Proposal } from '../core/iceberg/proposal.ts';
 import type { BufferState } from '../engine/ports.ts';
-import { type FrameHeader, parseHeaders, serializeHeaders } from './frame-header.ts';
+import { type FrameHeader, parseHeaders, serializeHeader, serializeHeaders } from './frame-header.ts';
 
 /** One group as remembered in memory: headers, not bodies. */
 export interface Group {
@@ -82,21 +82,24 @@ export class LedgerFrames {
     return frames;
   }
 
-  /** Writes frames as one group, numbered from `first`. */
-  insert(frames: readonly NewFrame[], first: number, nowMs: number): Group {
-    const headers = frames.map((frame, index): FrameHeader => {
-      const { body, ...header } = frame;
-      return { ...header, sequence: first + index, bytes: body.length };
-    });
-    const body = frames.length === 1 ? frames[0].body : concat(frames.map((frame) => frame.body));
-    const last = this.#groups[this.#groups.length - 1];
-    const position = last === undefined ? 1 : last.position + last.parts;
-    return this.#write({ position, parts: 0, acceptedMs: nowMs, frames: headers }, body);
+  /** Writes frames, numbered from `first`: as one group, or as several where their headers do not fit one row. */
+  insert(frames: readonly NewFrame[], first: number, nowMs: number): Group[] {
+    const written: Group[] = [];
+    let last = this.#groups[this.#groups.length - 1];
+    for (const { headers, bodies } of inGroups(frames, first)) {
+      const position = last === undefined ? 1 : last.position + last.parts;
+      const body = bodies.length === 1 ? bodies[0] : concat(bodies);
+      last = this.#write({ position, parts: 0, acceptedMs: nowMs, frames: headers }, body);
+      written.push(last);
+    }
+    return written;
   }
 
-  remember(group: Group): void {
-    this.#groups.push({ ...group, frames: this.#shared(group.frames) });
-    for (const header of group.frames) this.#add(header);
+  remember(groups: readonly Group[]): void {
+    for (const group of groups) {
+      this.#groups.push({ ...group, frames: this.#shared(group.frames) });
+      for (const header of group.frames) this.#add(header);
+    }
   }
 
   /** What goes and what stays when every frame up to `last` leaves. Reads the body of a group that is cut in two. */
@@ -176,6 +179,31 @@ export class LedgerFrames {
     this.#totals.rows += header.rows;
     this.#totals.bytes += header.bytes;
   }
+}
+
+/** Frames by groups: as many together as their headers, and what is read of their bodies at a time, allow. */
+function* inGroups(
+  frames: readonly NewFrame[],
+  first: number,
+): Generator<{ headers: FrameHeader[]; bodies: Uint8Array[] }> {
+  let headers: FrameHeader[] = [];
+  let bodies: Uint8Array[] = [];
+  let headerBytes = 0;
+  let bodyBytes = 0;
+  for (const [index, { body, ...given }] of frames.entries()) {
+    const header = { ...given, sequence: first + index, bytes: body.length };
+    const own = utf8(serializeHeader(header)).length + 2;
+    const fits = headerBytes + own <= ROW_BLOB_BYTES_MAX && bodyBytes < GROUP_BYTES_MAX;
+    if (headers.length > 0 && !fits) {
+      yield { headers, bodies };
+      [headers, bodies, headerBytes, bodyBytes] = [[], [], 0, 0];
+    }
+    headers.push(header);
+    bodies.push(body);
+    headerBytes += own;
+    bodyBytes += body.length;
+  }
+  yield { headers, bodies };
 }
 
 type GroupRow = { position: number; part: number; accepted_ms: number; frames: string };

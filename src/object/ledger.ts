@@ -79,9 +79,9 @@ export class SqlLedger implements Ledger {
 
   accept(frames: readonly NewFrame[], nowMs: number): number {
     assert(frames.length > 0, 'a group has at least one frame');
-    const group = this.#transaction(() => this.#insert(frames, nowMs));
-    this.#frames.remember(group);
-    return group.frames[0].sequence;
+    const groups = this.#transaction(() => this.#insert(frames, nowMs));
+    this.#frames.remember(groups);
+    return groups[0].frames[0].sequence;
   }
 
   next(bounds: { rowsMax: number; bytesMax: number; partitionsMax: number }): FrameRange | null {
@@ -209,18 +209,18 @@ export class SqlLedger implements Ledger {
   }
 
   unpark(app: string, replacement: NewFrame, verdict: Settlement, nowMs: number): number {
-    const group = this.#transaction(() => {
+    const groups = this.#transaction(() => {
       const [refused, ...behind] = this.#apps.unpark(app);
       const inserted = this.#insert([replacement, ...behind], nowMs);
       if (refused !== undefined) this.#writeReceipt(refused.sequence, refused.sequence, verdict);
+      const first = inserted[0].frames[0].sequence;
       behind.forEach((frame, index) => {
-        const target = inserted.frames[index + 1].sequence;
-        this.#sql.exec('INSERT INTO moved (sequence, target) VALUES (?, ?)', frame.sequence, target);
+        this.#sql.exec('INSERT INTO moved (sequence, target) VALUES (?, ?)', frame.sequence, first + index + 1);
       });
       return inserted;
     });
-    this.#frames.remember(group);
-    return group.frames[0].sequence;
+    this.#frames.remember(groups);
+    return groups[0].frames[0].sequence;
   }
 
   retire(app: string, retiring: boolean): void {
@@ -325,10 +325,11 @@ export class SqlLedger implements Ledger {
     });
   }
 
-  /** Writes a group behind the last one; memory is the caller's to change once the transaction went through. */
+  /** Writes frames behind the last ones; memory is the caller's to change once the transaction went through. */
   #insert(frames: readonly NewFrame[], nowMs: number) {
-    const group = this.#frames.insert(frames, this.#lastSequence() + 1, nowMs);
-    for (const { batchId, digest, sequence } of group.frames) {
+    const groups = this.#frames.insert(frames, this.#lastSequence() + 1, nowMs);
+    const headers = groups.flatMap((group) => group.frames);
+    for (const { batchId, digest, sequence } of headers) {
       if (batchId === null) continue;
       this.#sql.exec(
         'INSERT OR REPLACE INTO batches (batch_id, digest, sequence, accepted_ms) VALUES (?, ?, ?, ?)',
@@ -338,8 +339,8 @@ export class SqlLedger implements Ledger {
         nowMs,
       );
     }
-    this.#apps.accepted(group.frames);
-    return group;
+    this.#apps.accepted(headers);
+    return groups;
   }
 
   /** Drops the frames of a range and writes its receipts, in one transaction; `closing` is the open intent, which ends with them. */
@@ -352,11 +353,7 @@ export class SqlLedger implements Ledger {
     const row = stateAfter(this.#row, last, settlement);
     const removal = this.#frames.removal(last);
     const exceptions = closing?.exceptions ?? [];
-    const parked = exceptions.flatMap(({ sequence, settlement: other }) =>
-      other.outcome === 'parked'
-        ? this.frames(sequence, sequence).map((frame) => ({ frame, error: errorOf(other) }))
-        : [],
-    );
+    const parked = this.#parked(first, last, exceptions);
     const rest = this.#transaction(() => {
       const written = this.#frames.remove(removal);
       let from = first;
@@ -382,6 +379,17 @@ export class SqlLedger implements Ledger {
     });
     this.#row = row;
     this.#frames.forget(removal, rest);
+  }
+
+  /** The frames of a range that are to be parked, each with its reason. */
+  #parked(first: number, last: number, exceptions: readonly Exception[]): { frame: Frame; error: ErrorRecord }[] {
+    if (!exceptions.some(({ settlement }) => settlement.outcome === 'parked')) return [];
+    // Read together: there may be thousands, and each group is read whole.
+    const frames = new Map(this.frames(first, last).map((frame) => [frame.sequence, frame]));
+    return exceptions.flatMap(({ sequence, settlement }) => {
+      const frame = frames.get(sequence);
+      return settlement.outcome === 'parked' && frame !== undefined ? [{ frame, error: errorOf(settlement) }] : [];
+    });
   }
 
   /** Runs a step; what it changed in memory of the apps is read anew when it fails. */

@@ -14,7 +14,9 @@ import { describe, expect, it } from 'vitest';
 import { NEW_COLUMNS_MAX } from '../../src/core/base/limits.ts';
 import { PROPOSED_ID_MIN, proposalOf } from '../../src/core/iceberg/proposal.ts';
 import type { Schema } from '../../src/core/iceberg/types.ts';
+import { newFrame } from '../../src/http/new-frame.ts';
 import type { RowsRead } from '../../src/http/rows.ts';
+import type { IngestView } from '../../src/object/views.ts';
 import { errorsOf, JSON_TYPE, NDJSON, refusal, type Sent, schemaOf, send, tableOf } from './bodies.ts';
 
 const SCHEMA = schemaOf({ id: 'int', price: 'decimal(4, 2)', ratio: 'float' });
@@ -51,6 +53,23 @@ describe('new columns: rows', () => {
         [3, null, null, null],
       ]);
     }
+  });
+
+  it('what a batch asks of the schema fits a row of the ledger, beside which its rows are kept', async () => {
+    const many = (count: number) =>
+      JSON.stringify({
+        id: 1,
+        o: Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}${'n'.repeat(200)}`, 1])),
+      });
+    const view = { schema: SCHEMA, spec: { 'spec-id': 0, fields: [] } } as unknown as IngestView;
+    const frameOf = async (count: number) => {
+      const { columns, digest } = await evolve(many(count), { type: NDJSON });
+      return newFrame(columns, view, { batchId: null, producer: null }, digest);
+    };
+    expect((await frameOf(2000)).rows).toBe(1);
+    await expect(frameOf(6000)).rejects.toThrow(
+      expect.objectContaining({ kind: 'invalid', type: 'too-large', message: expect.stringContaining('columns') }),
+    );
   });
 
   it('types follow from the values; text stays text', async () => {

@@ -1,6 +1,8 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, test } from 'vitest';
+import { ROW_BLOB_BYTES_MAX } from '../../src/core/base/limits.ts';
+import type { NewFrame } from '../../src/core/batch/frame.ts';
 import { SqlLedger } from '../../src/object/ledger.ts';
 import { migrate } from '../../src/object/migrate.ts';
 import type { TableObject } from '../../src/object/table-object.ts';
@@ -37,6 +39,90 @@ describe('SQL ledger: what it costs', () => {
       ledger.accept(frames, 1);
       const rows = state.storage.sql.exec('SELECT count(*) AS n FROM frame_groups').one();
       expect(rows).toEqual({ n: 1 });
+    });
+  });
+});
+
+describe('SQL ledger: what does not fit one row', () => {
+  const ofApp = (epoch: number): NewFrame => ({
+    digest: 'd'.repeat(64),
+    batchId: `batch ${epoch} ${'x'.repeat(200)}`,
+    producer: { app: 'p', epoch: BigInt(epoch), sparse: false },
+    schemaId: 0,
+    rows: 1,
+    partitions: 1,
+    body: Uint8Array.of(epoch),
+  });
+
+  /** Two megabytes are the most that a row may have, which the local runtime does not hold one to. */
+  function longestHeaders({ sql }: DurableObjectStorage): number {
+    return Number(sql.exec('SELECT max(length(CAST(frames AS BLOB))) AS n FROM frame_groups').one()['n']);
+  }
+
+  test('the batches of an app that goes on: as many as one was refused in front of', async () => {
+    await runInDurableObject(freshObject(), (_, state) => {
+      const open = () => new SqlLedger(state.storage, '00000000000000aa');
+      const ledger = open();
+      const count = 6_000;
+      for (let from = 1; from <= count; from += 1000) {
+        ledger.accept(
+          Array.from({ length: 1000 }, (_, i) => ofApp(from + i)),
+          1,
+        );
+      }
+      const parked = { outcome: 'parked', type: 'app-parked', message: 'held up', atMs: 2 } as const;
+      const committed = {
+        outcome: 'committed',
+        snapshotId: 1n,
+        version: 2,
+        tableUuid: 'u',
+        committedMs: 2,
+        rows: 0,
+      } as const;
+      ledger.seal(
+        {
+          ...{ form: 1, operation: 'append', commitId: 'c', snapshotId: 1n, timeMs: 2, ledgerId: '00000000000000aa' },
+          ...{ first: 1, last: count, rows: count, tableUuid: 'u', retire: [] },
+        },
+        2,
+      );
+      ledger.settle(
+        committed,
+        Array.from({ length: count }, (_, i) => ({ sequence: i + 1, settlement: parked })),
+      );
+      expect(ledger.app('p').parked).toMatchObject({ epoch: 1n, behind: count - 1 });
+      const verdict = { outcome: 'refused', type: 'epoch-skipped', message: 'given up', atMs: 3 } as const;
+      const first = ledger.unpark('p', { ...ofApp(1), batchId: null, rows: 0 }, verdict, 3);
+      for (const one of [ledger, open()]) {
+        expect(one.state().buffer).toMatchObject({ frames: count, rows: count - 1 });
+        expect(one.app('p')).toMatchObject({ parked: null, waiting: BigInt(count) });
+        expect(one.receipt(count)).toEqual({ state: 'buffered' });
+        const last = one.frames(first, first + count - 1).map(({ producer, body }) => [producer?.epoch, body[0]]);
+        expect(last).toEqual(Array.from({ length: count }, (_, i) => [BigInt(i + 1), (i + 1) % 256]));
+      }
+      expect(longestHeaders(state.storage)).toBeLessThanOrEqual(ROW_BLOB_BYTES_MAX);
+    });
+  });
+
+  test('batches that come together and ask for many columns each', async () => {
+    await runInDurableObject(freshObject(), (_, state) => {
+      const added = Array.from({ length: 200 }, (_, i) => ({
+        id: 2_000_000_000 + i,
+        name: `${i}${'ü'.repeat(100)}`,
+        required: false,
+        type: 'string',
+      }));
+      const frames = Array.from({ length: 100 }, (_, i) => ({
+        ...ofApp(i),
+        producer: null,
+        proposal: { added, widened: [] },
+      }));
+      const ledger = new SqlLedger(state.storage, '00000000000000aa');
+      expect(ledger.accept(frames, 1)).toBe(1);
+      expect(new SqlLedger(state.storage, '00000000000000aa').frames(1, 100)).toMatchObject(
+        frames.map(({ batchId, body }) => ({ batchId, body })),
+      );
+      expect(longestHeaders(state.storage)).toBeLessThanOrEqual(ROW_BLOB_BYTES_MAX);
     });
   });
 });
