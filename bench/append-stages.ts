@@ -24,7 +24,6 @@ import { layOut } from '../src/core/table/definition.ts';
 import { tableSettings } from '../src/core/table/properties.ts';
 import { codecs } from '../src/engine/codecs.ts';
 import { readWindows } from '../src/http/body.ts';
-import { ndjsonReader } from '../src/http/formats/ndjson.ts';
 import { readRows } from '../src/http/rows.ts';
 import { SENSORS } from './append-rows.ts';
 
@@ -56,15 +55,7 @@ export class StagedAppend {
     return facts.bytes;
   }
 
-  /** The same, and its lines as JavaScript objects. */
-  async parse(body: Body): Promise<number> {
-    let rows = 0;
-    const reader = ndjsonReader({ row: () => rows++, fault: fail }, { digits: 'integers' });
-    await readWindows(body, { contentEncoding: null }, (window, last) => reader.take(window, last));
-    return rows;
-  }
-
-  /** The same, and the objects as typed columns: all that the rows endpoint does with a body. */
+  /** The same, and its rows as typed columns: all that the rows endpoint does with a body. */
   async align(body: Body): Promise<number> {
     const { schema } = currentOf(this.#base.metadata);
     const settings = tableSettings(this.#base.metadata.properties);

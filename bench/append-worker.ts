@@ -102,8 +102,6 @@ async function run(stage: string, request: Request, env: Env): Promise<number> {
       return 0;
     case 'read':
       return append().read(body);
-    case 'parse':
-      return append().parse(body);
     case 'align':
       return append().align(body);
     case 'partitions':

@@ -1,6 +1,6 @@
 import { type Detail, invalid, type SluiceError } from '../core/base/errors.ts';
 import { BATCH_COLUMN_BYTES_MAX, ROW_ERRORS_REPORTED_MAX } from '../core/base/limits.ts';
-import { type AlignOptions, rowAligner, slotBytesOf } from '../core/columns/align.ts';
+import { type AlignOptions, placesOf, rowAligner, slotBytesOf } from '../core/columns/align.ts';
 import { ColumnsBuilder } from '../core/columns/builder.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import type { RowFault } from '../core/columns/fault.ts';
@@ -9,6 +9,7 @@ import type { NumberRule } from '../core/columns/guess.ts';
 import { type LateFault, RowProposal } from '../core/columns/row-proposal.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import type { RowSink } from './formats/format.ts';
+import { PlainRows } from './formats/plain-rows.ts';
 
 /** Why a line of the body is not in the columns. */
 export interface RowError extends RowFault {
@@ -88,7 +89,10 @@ export function rowCollector(schema: Schema, budget: RowBudget, options: Collect
   const { onError, evolve } = options;
   const builder = new ColumnsBuilder(schema);
   const proposal = evolve === undefined ? undefined : new RowProposal(schema, options, evolve);
-  const align = rowAligner(builder, { ...options, proposal });
+  const alignment = { ...options, proposal };
+  const places = placesOf(builder, alignment);
+  const align = rowAligner(builder, alignment, places);
+  const plainRows = new PlainRows(builder, places);
   const tableRowBytes = rowBytesOf(schema);
   /** Lines of the rows in the builder, where a row may be found bad later. */
   const lines: number[] = [];
@@ -102,21 +106,27 @@ export function rowCollector(schema: Schema, budget: RowBudget, options: Collect
     else if (onError === 'refuse') throw invalidRows(errors, errorCount, false);
   }
 
-  function count(): void {
-    rowsRead++;
-    takeRows(budget, schema, tableRowBytes + NEW_COLUMN_ROW_BYTES * (proposal?.size ?? 0), 1);
+  function count(rows: number): void {
+    rowsRead += rows;
+    takeRows(budget, schema, tableRowBytes + NEW_COLUMN_ROW_BYTES * (proposal?.size ?? 0), rows);
   }
 
   return {
     row(row, line) {
-      count();
+      count(1);
       const fault = align(row);
       if (fault !== null) report(line, fault);
       else if (proposal !== undefined) lines.push(line);
     },
     fault(line, type, message, text, field) {
-      count();
+      count(1);
       report(line, { type, field: field ?? null, message, ...(text === undefined ? {} : { value: text }) });
+    },
+    plain(bytes, from, line) {
+      const rows = plainRows.take(bytes, from);
+      count(rows);
+      if (proposal !== undefined) for (let i = 0; i < rows; i++) lines.push(line + i);
+      return { rows, end: plainRows.end };
     },
     finish() {
       if (proposal === undefined) {

@@ -35,22 +35,44 @@ export type AlignRow = (row: unknown) => RowFault | null;
 /** Puts one value, neither null nor undefined, into its column. */
 type Setter = (value: unknown) => Misfit | null;
 
-/**
- * Rows as JSON gives them → the columns of the builder's schema, by exact name. What differs from row to row is decided
- * once here, so a row costs one call a field. A missing optional column is null.
- */
-export function rowAligner(builder: ColumnsBuilder, options: AlignOptions): AlignRow {
-  const { fields } = builder.schema;
-  const { proposal } = options;
-  const places = new Map(
-    fields.map((field, i) => {
-      const required = field.required && field.name !== options.filledField;
-      const epochUnit = options.epochUnits?.get(field.name) ?? options.epochUnit;
-      const set = setterOf(field, builder.fields[i], { ...options, epochUnit });
-      return [field.name, { field, name: field.name, required, set }];
+/** A column that rows may name. */
+export interface Place {
+  field: NestedField;
+  name: string;
+  required: boolean;
+  builder: FieldBuilder;
+  set: Setter;
+  /** Of a timestamp with or without zone. */
+  isTime: boolean;
+}
+
+/** The columns of the builder's schema, in its order. What differs from row to row is decided once here. */
+export function placesOf(builder: ColumnsBuilder, options: AlignOptions): Place[] {
+  return builder.schema.fields.map((field, i) => ({
+    field,
+    name: field.name,
+    required: field.required && field.name !== options.filledField,
+    builder: builder.fields[i],
+    set: setterOf(field, builder.fields[i], {
+      ...options,
+      epochUnit: options.epochUnits?.get(field.name) ?? options.epochUnit,
     }),
-  );
-  const required = [...places.values()].filter((place) => place.required).map((place) => place.name);
+    isTime: field.type === 'timestamp' || field.type === 'timestamptz',
+  }));
+}
+
+/**
+ * Rows as JSON gives them → the columns of the builder's schema, by exact name; a row costs one call a field. A missing
+ * optional column is null.
+ */
+export function rowAligner(
+  builder: ColumnsBuilder,
+  options: AlignOptions,
+  columns: readonly Place[] = placesOf(builder, options),
+): AlignRow {
+  const { proposal } = options;
+  const places = new Map(columns.map((place) => [place.name, place]));
+  const required = columns.filter((place) => place.required).map((place) => place.name);
 
   const unknown = unknownNames('column', [...places.keys()]);
 

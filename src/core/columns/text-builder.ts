@@ -51,9 +51,19 @@ export class TextBuilder {
 
   /** Pushes text that this string column holds already. False, and nothing is pushed, when it may not. */
   pushKnown(text: string): boolean {
-    if (this.entries === null || this.binary) return false;
-    const code = this.entries.get(text);
-    if (code === undefined) return false;
+    const code = this.codeOf(text);
+    if (code >= 0) this.pushCode(code);
+    return code >= 0;
+  }
+
+  /** Code of a text of this string column; -1 when it has none. Once the row of a text has ended, its code stays. */
+  codeOf(text: string): number {
+    return this.entries === null || this.binary ? -1 : (this.entries.get(text) ?? -1);
+  }
+
+  /** Pushes the text of a code. False, and nothing is pushed, when texts have no codes any more. */
+  pushCoded(code: number): boolean {
+    if (this.entries === null) return false;
     this.pushCode(code);
     return true;
   }

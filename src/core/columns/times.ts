@@ -67,6 +67,39 @@ export function parseTimestamp(text: string): number | bigint | TimeFault {
   return inRange(BigInt(day) * BigInt(DAY_MICROS) + BigInt(micros));
 }
 
+/**
+ * `parseTimestamp` of `2026-01-03T12:34:56.789Z`, the form that nearly all writers use, out of bytes without making a text
+ * of them. NaN for anything else, be it a time or not.
+ */
+export function timestampAt(bytes: Uint8Array, from: number, to: number): number {
+  const digits = to - from - 21;
+  if (digits < -1 || digits === 0 || digits > 9 || bytes[to - 1] !== 90) return Number.NaN;
+  if (bytes[from + 4] !== 45 || bytes[from + 7] !== 45 || bytes[from + 10] !== 84) return Number.NaN;
+  if (bytes[from + 13] !== 58 || bytes[from + 16] !== 58) return Number.NaN;
+  if (digits > 0 && bytes[from + 19] !== 46) return Number.NaN;
+  const year = twoDigitsAt(bytes, from) * 100 + twoDigitsAt(bytes, from + 2);
+  const day = dayOf(year, twoDigitsAt(bytes, from + 5), twoDigitsAt(bytes, from + 8));
+  const hour = twoDigitsAt(bytes, from + 11);
+  const minute = twoDigitsAt(bytes, from + 14);
+  const second = twoDigitsAt(bytes, from + 17);
+  if (!(day < SAFE_DAY_MAX && day > -SAFE_DAY_MAX && hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
+  let fraction = 0;
+  for (let i = 0; i < digits; i++) {
+    const digit = bytes[from + 20 + i] - 48;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    if (i < 6) fraction = fraction * 10 + digit;
+  }
+  for (let i = Math.max(0, digits); i < 6; i++) fraction *= 10;
+  return day * DAY_MICROS + ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction;
+}
+
+/** The number in two bytes; NaN when they are no digits. */
+function twoDigitsAt(bytes: Uint8Array, at: number): number {
+  const tens = bytes[at] - 48;
+  const ones = bytes[at + 1] - 48;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
+}
+
 /** The time itself when a table may hold it. */
 export function inRange(micros: bigint): bigint | 'out-of-range' {
   return micros >= TIMESTAMP_MICROS_MIN && micros <= TIMESTAMP_MICROS_MAX ? micros : 'out-of-range';
@@ -82,9 +115,11 @@ let lastDay = 0;
 /** Day number of the date in the first ten characters. */
 function dayAt(text: string): number {
   if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return INVALID;
-  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
-  const month = twoDigits(text, 5);
-  const day = twoDigits(text, 8);
+  return dayOf(twoDigits(text, 0) * 100 + twoDigits(text, 2), twoDigits(text, 5), twoDigits(text, 8));
+}
+
+/** Day number of a date, INVALID when there is no such day. */
+function dayOf(year: number, month: number, day: number): number {
   const date = year * 10_000 + month * 100 + day;
   if (date === lastDate) return lastDay;
   if (!(year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return INVALID;

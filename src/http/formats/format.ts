@@ -11,6 +11,17 @@ export interface RowSink {
   row(row: unknown, line: number, bytes?: Uint8Array): void;
   /** A line that is no row. `text` is its beginning, as far as it can be shown; `field` the column at fault, if it is one. */
   fault(line: number, type: RowFaultType, message: string, text?: string, field?: string): void;
+  /**
+   * Takes plain rows out of newline-delimited JSON, from `from` on and beginning with line `line`, up to the first that is
+   * not plain. Absent where rows are wanted as values.
+   */
+  plain?(bytes: Uint8Array, from: number, line: number): PlainTaken;
+}
+
+/** Rows that were taken, each a line, and where they end. */
+export interface PlainTaken {
+  rows: number;
+  end: number;
 }
 
 export interface JsonOptions {

@@ -8,6 +8,9 @@ const NEWLINE = 0x0a;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
+/** Plain rows there must be for each other one: reading that one by itself costs as much as they save. */
+const OTHERS_SHARE = 8;
+
 /**
  * Newline-delimited JSON: one object a line, LF or CRLF, blank lines skipped, the last line with or without its end.
  * Of a name that stands twice in an object the last one counts, as everywhere in JavaScript.
@@ -19,33 +22,52 @@ export function ndjsonReader(sink: RowSink, { digits, withBytes = false }: JsonO
 
   /** Takes the whole lines in `bytes`, which end with a newline or with the body. */
   function takeLines(bytes: Uint8Array): void {
-    const values = withBytes ? null : parseTogether(bytes, digits);
+    const at = withBytes ? 0 : takePlain(bytes);
+    const rest = bytes.subarray(at);
+    const values = withBytes || rest.length === 0 ? null : parseTogether(rest, digits);
     if (values !== null) {
       for (const value of values) sink.row(value, ++lines);
       rows += values.length;
-      return;
-    }
+    } else for (let next = 0; next < rest.length; ) next = takeLine(rest, next);
+  }
+
+  /** Takes plain rows, and the ones between them one by one, as long as those are few. Returns where it ended. */
+  function takePlain(bytes: Uint8Array): number {
+    if (sink.plain === undefined) return 0;
     let at = 0;
-    for (;;) {
-      // Over blank lines byte by byte: a small gzip body can hold millions of them.
-      let first = at;
-      while (first < bytes.length && isSpace(bytes[first])) {
-        if (bytes[first++] !== NEWLINE) continue;
-        lines++;
-        at = first;
-      }
-      if (first === bytes.length) return;
-      const newline = bytes.indexOf(NEWLINE, first);
-      const end = newline < 0 ? bytes.length : newline;
-      lines++;
-      const line = bytes.subarray(at, end);
-      if (line.length > LINE_BYTES_MAX) throw lineTooLong('line', lines);
-      at = newline < 0 ? end : end + 1;
-      rows++;
-      const parsed = parseText(line, digits);
-      if (parsed.ok) sink.row(parsed.value, lines, line);
-      else sink.fault(lines, parsed.fault.type, `line ${parsed.fault.message}`, parsed.fault.text);
+    let taken = 0;
+    for (let others = 1; ; others++) {
+      const plain = sink.plain(bytes, at, lines + 1);
+      taken += plain.rows;
+      lines += plain.rows;
+      rows += plain.rows;
+      at = plain.end;
+      if (at === bytes.length || others * OTHERS_SHARE > taken) return at;
+      at = takeLine(bytes, at);
     }
+  }
+
+  /** Takes the next line that is not blank, and the blank ones before it. Returns where the one after it begins. */
+  function takeLine(bytes: Uint8Array, from: number): number {
+    let at = from;
+    // Over blank lines byte by byte: a small gzip body can hold millions of them.
+    let first = at;
+    while (first < bytes.length && isSpace(bytes[first])) {
+      if (bytes[first++] !== NEWLINE) continue;
+      lines++;
+      at = first;
+    }
+    if (first === bytes.length) return first;
+    const newline = bytes.indexOf(NEWLINE, first);
+    const end = newline < 0 ? bytes.length : newline;
+    lines++;
+    const line = bytes.subarray(at, end);
+    if (line.length > LINE_BYTES_MAX) throw lineTooLong('line', lines);
+    rows++;
+    const parsed = parseText(line, digits);
+    if (parsed.ok) sink.row(parsed.value, lines, line);
+    else sink.fault(lines, parsed.fault.type, `line ${parsed.fault.message}`, parsed.fault.text);
+    return newline < 0 ? end : end + 1;
   }
 
   return {
