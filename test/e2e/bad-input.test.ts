@@ -231,7 +231,7 @@ describe('rows: what is odd and good', () => {
     ]);
   });
 
-  test('rows: zero rows are an answer, not a batch and not a snapshot', async () => {
+  test('B151 rows: zero rows are an answer, not a batch and not a snapshot', async () => {
     const table = await newTable();
     const before = await table.state();
     const answer = await table.post({ body: '[]', headers: { ...JSON_TYPE, prefer: 'wait=5' } });

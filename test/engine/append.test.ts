@@ -4,6 +4,9 @@ import { BATCH_MEMORY_MS, HINT_TRIES_MAX, PRUNE_INTERVAL_MS, PRUNE_ROWS_MAX } fr
 import type { NewFrame } from '../../src/core/batch/frame.ts';
 import { Hint } from '../../src/engine/hint.ts';
 import type { Store } from '../../src/store/store.ts';
+import { storeBucket } from '../oracle/bucket.ts';
+import { icebirdRows } from '../oracle/icebird.ts';
+import { liveEntries, readTable, snapshotState } from '../oracle/reader.ts';
 import {
   acknowledge,
   DAY,
@@ -33,6 +36,36 @@ describe('append: the steady state', () => {
     expect(scenario.ledger.state().buffer.rows).toBe(3);
     await scenario.service.drain();
     await expectExactlyOnce(scenario);
+  });
+
+  test('B020 B023 B024 append: each of three files has the rows and the length of its own object', async () => {
+    const rows = [10n, 10n, 10n].flatMap((count, day) =>
+      Array.from({ length: Number(count) }, (_, i) => ({
+        device: `${'d'.repeat(50 * day)}${i}`,
+        time: DAY + BigInt(day * 24) * HOUR + BigInt(i),
+        v: BigInt(i),
+      })),
+    );
+    await acknowledge(scenario, rows);
+    await scenario.service.drain();
+    const table = await readTable(storeBucket(scenario.world.memory), PLACE.prefix, { snapshots: 'current' });
+    const state = snapshotState(table);
+    const files = state === undefined ? [] : [...liveEntries(state)].map(({ dataFile }) => dataFile);
+    expect(files.map(({ recordCount }) => recordCount)).toEqual([10n, 10n, 10n]);
+    expect(new Set(files.map(({ fileSizeInBytes }) => fileSizeInBytes)).size).toBe(3);
+    for (const { filePath, fileSizeInBytes } of files) {
+      const object = await scenario.world.memory.head(PLACE.prefix + filePath.slice(PLACE.location.length));
+      expect(fileSizeInBytes).toBe(BigInt(object?.size ?? 0));
+    }
+    await expectExactlyOnce(scenario);
+  });
+
+  test('B164 append: a reader of the browser finds the rows by locations that begin with s3://', async () => {
+    await acknowledge(scenario, [uniqueRow(), uniqueRow()]);
+    await scenario.service.drain();
+    const found = await icebirdRows(storeBucket(scenario.world.memory), PLACE.prefix, { lossless: true });
+    expect(scenario.service.table.base?.metadata.location).toMatch(/^s3:/);
+    expect(found.map(({ device, v }) => [device, v])).toHaveLength(2);
   });
 
   test('append: the flush waits for the age of the oldest row, and a second batch joins it', async () => {
@@ -149,7 +182,7 @@ describe('append: what it costs', () => {
     },
   );
 
-  test('append: an idle table asks for nothing', async () => {
+  test('B151 append: an idle table asks for nothing', async () => {
     await acknowledge(scenario, [uniqueRow()]);
     await scenario.service.drain();
     const before = scenario.service.store.log.length;
@@ -218,7 +251,7 @@ describe('append: batch ids', () => {
 });
 
 describe('forgetting', () => {
-  test('forgetting: goes on with the next run while there is more than a pass takes, then rests for an hour', async () => {
+  test('B192 forgetting: goes on with the next run while there is more than a pass takes, then rests for an hour', async () => {
     const { ledger, service, world } = scenario;
     const passes: number[] = [];
     const left = [PRUNE_ROWS_MAX, PRUNE_ROWS_MAX, 7];
@@ -346,7 +379,7 @@ describe('pointer', () => {
     await expectExactlyOnce(scenario);
   });
 
-  test('pointer: who flushes while an older move is under way hears when it is at the newest version', async () => {
+  test('B154 pointer: who flushes while an older move is under way hears when it is at the newest version', async () => {
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
     await service.drain();
@@ -402,7 +435,7 @@ describe('pointer', () => {
     expect(service.ledger.state().hintedVersion).toBe(2);
   });
 
-  test('pointer: digits without a newline, never backwards, and moved past versions of others', async () => {
+  test('B154 pointer: digits without a newline, never backwards, and moved past versions of others', async () => {
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
     const hintKey = `${PLACE.prefix}/metadata/version-hint.text`;

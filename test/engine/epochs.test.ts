@@ -63,7 +63,7 @@ describe('epochs: at the door', () => {
     await expectExactlyOnce(scenario);
   });
 
-  test('epoch: a replay with the same body is a duplicate, waiting, committed and in a new incarnation', async () => {
+  test('B110 epoch: a replay with the same body is a duplicate, waiting, committed and in a new incarnation', async () => {
     const row = uniqueRow('a');
     const first = await send(dense('a', 1n), { row });
     expect(await send(dense('a', 1n), { row })).toMatchObject({ duplicate: true, receipt: first.receipt });
@@ -120,15 +120,15 @@ describe('epochs: at the door', () => {
 });
 
 describe('epochs: on the base of each attempt', () => {
-  test('B106 one epoch by two services, the window between check and write held open: committed once', async () => {
+  test('B106 B184 one epoch by two services, the window between check and write held open: committed once', async () => {
     const { service, world } = scenario;
     const other = new Service(world, new SimLedger('00000000000000bb'));
     const row = uniqueRow('a');
-    await send(dense('a', 1n), { row });
+    await send(dense('a', 5n), { row });
     await world.clock.until(other.writer.check());
     const uuid = other.table.base?.metadata['table-uuid'] ?? '';
     const theirs = await world.clock.until(
-      other.writer.append({ ...other.frame([row]), producer: dense('a', 1n) }, uuid, 0),
+      other.writer.append({ ...other.frame([row]), producer: dense('a', 5n) }, uuid, 0),
     );
     const held = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'slow');
     world.clock.advance(20_000);
@@ -295,7 +295,7 @@ describe('epochs: parked apps', () => {
 });
 
 describe('epochs: what a commit leaves out is in its snapshot', () => {
-  test('crash: between the commit and its settling, the next incarnation settles the same batches the same way', async () => {
+  test('B119 crash: between the commit and its settling, the next incarnation settles the same batches the same way', async () => {
     const { service, world, ledger } = scenario;
     await world.clock.until(service.writer.check());
     const uuid = service.table.base?.metadata['table-uuid'] ?? '';

@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { storeBucket } from '../oracle/bucket.ts';
 import { loadTable } from '../oracle/reader.ts';
 import type { Fault } from '../sim/faults.ts';
-import { acknowledge, expectExactlyOnce, newScenario, type Scenario, tableRows, uniqueRow } from '../sim/scenario.ts';
+import {
+  acknowledge,
+  expectExactlyOnce,
+  expectValid,
+  newScenario,
+  type Scenario,
+  spelled,
+  tableRows,
+  uniqueRow,
+} from '../sim/scenario.ts';
 import { PLACE, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 
@@ -72,7 +81,7 @@ describe('faults: each store call of an append, before and after its effect', ()
 });
 
 describe('faults: the conditional write', () => {
-  test('commit: lost response, own commit read back', async () => {
+  test('B105 B123 commit: lost response, own commit read back', async () => {
     const scenario = await newScenario();
     await acknowledge(scenario, [uniqueRow()]);
     scenario.service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'response-lost');
@@ -82,7 +91,25 @@ describe('faults: the conditional write', () => {
     await expectExactlyOnce(scenario);
   });
 
-  test('commit: unknown, then the same bytes again; nothing was deleted meanwhile', async () => {
+  test('B125 commit: what fails after the write has won does not make it fail; who waits hears that it stands', async () => {
+    const { service, world } = await newScenario();
+    const row = uniqueRow();
+    const won = service.store.faults.next('putIfAbsent', /v2\.metadata\.json$/, 'slow-response');
+    const waiting = service.append([row], { waitMs: 20_000 });
+    await world.clock.until(won.reached);
+    const down = service.store.faults.always('*', null, 'refused');
+    won.release();
+    expect(await world.clock.until(waiting)).toMatchObject({ state: { state: 'committed', version: 2 } });
+    await world.clock.until(service.writer.pointed());
+    expect(down.hits).toBeGreaterThan(0);
+    expect(service.ledger.state()).toMatchObject({ intent: null, buffer: { frames: 0 } });
+    down.clear();
+    await service.drain();
+    expect(await tableRows(world)).toEqual([spelled(row)]);
+    await expectValid(world);
+  });
+
+  test('B120 commit: unknown, then the same bytes again; nothing was deleted meanwhile', async () => {
     const scenario = await newScenario();
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
@@ -118,7 +145,7 @@ describe('faults: the conditional write', () => {
     await expectExactlyOnce(scenario);
   });
 
-  test('commit: read-back fails too, so it stays unknown and the next run settles it', async () => {
+  test('B121 commit: read-back fails too, so it stays unknown, nothing is deleted, and the next run settles it', async () => {
     const scenario = await newScenario();
     const { service, world } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
@@ -129,6 +156,7 @@ describe('faults: the conditional write', () => {
     expect(service.count('unknown')).toBe(1);
     unreadable.clear();
     await service.drain();
+    expect(service.store.log.filter((call) => call.operation === 'delete')).toEqual([]);
     expect(service.table.base?.version).toBe(2);
     await expectExactlyOnce(scenario);
   });

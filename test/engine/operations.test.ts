@@ -81,6 +81,30 @@ describe('operations: one after the other', () => {
     expect(await tableRows(world)).toEqual([spelled(on(0, 7))]);
   });
 
+  test('B113: rows that come late have a commit and a number of their own, never those of a delete beside them', async () => {
+    const { world, service } = scenario;
+    await appendEach([on(0, 1)]);
+    await acknowledge(scenario, [on(0, 2)]);
+    const held = service.store.faults.next('putIfAbsent', /v3\.metadata\.json$/, 'slow');
+    world.clock.advance(20_000);
+    const flushing = service.writer.run();
+    await world.clock.until(held.reached);
+    await acknowledge(scenario, [on(0, 3)]);
+    const deleting = service.files.delete(ofDay(0));
+    held.release();
+    await world.clock.until(Promise.all([flushing, deleting]));
+    await service.drain();
+    const { snapshots } = metadataOf(service);
+    expect(snapshots.map((one) => [one.summary.operation, one['sequence-number']])).toEqual([
+      ['append', 1n],
+      ['append', 2n],
+      ['delete', 3n],
+      ['append', 4n],
+    ]);
+    expect(await tableRows(world)).toEqual([spelled(on(0, 3))]);
+    await expectValid(world);
+  });
+
   test('another incarnation, which has nothing in memory, does the same', async () => {
     const { world, ledger } = scenario;
     const rows = Array.from({ length: 12 }, (_, i) => on(i % 2, i));

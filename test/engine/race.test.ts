@@ -16,7 +16,7 @@ import { PLACE, SERIES, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 
 describe('race: two services, one table', () => {
-  test('race: the window between check and write is held open, and exactly one version each comes of it', async () => {
+  test('B127 race: the window between check and write is held open, and exactly one version each comes of it', async () => {
     const scenario = await newScenario();
     const { world, service } = scenario;
     const other = new Service(world, new SimLedger('00000000000000bb'));
@@ -164,7 +164,7 @@ describe('race: two services, one table', () => {
 });
 
 describe('race: ledgers that were lost or restored', () => {
-  test('ledger: restored to an earlier time, it drops what the table has and takes a new identity', async () => {
+  test('B111 ledger: restored to an earlier time, it drops what the table has and takes a new identity', async () => {
     const scenario = await newScenario();
     const { world, ledger } = scenario;
     await acknowledge(scenario, [uniqueRow()]);
@@ -256,7 +256,7 @@ describe('race: ledgers that were lost or restored', () => {
 });
 
 describe('race: tables that go and come', () => {
-  test('drop: a last valid version stays, buffered rows are refused visibly, and the numbering goes on', async () => {
+  test('B155 B158 drop: a last valid version stays, buffered rows are refused visibly, and the numbering goes on', async () => {
     const scenario = await newScenario();
     const { world, service, ledger } = scenario;
     await acknowledge(scenario, [uniqueRow()]);

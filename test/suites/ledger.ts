@@ -99,6 +99,19 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(found[2].body[0]).toBe(3);
     });
 
+    it('B194 accept: what gathers is no single value that grows, together or one after the other', (host) => {
+      const body = (fill: number) => new Uint8Array(100_000).fill(fill);
+      host.open().accept(
+        Array.from({ length: 30 }, (_, n) => frame(1, { body: body(n) })),
+        100,
+      );
+      for (let n = 30; n < 60; n++) host.open().accept([frame(1, { body: body(n) })], 100);
+      const found = host.open().frames(1, 60);
+      expect(found.map((one) => [one.body.length, one.body[0], one.body[99_999]])).toEqual(
+        Array.from({ length: 60 }, (_, n) => [100_000, n, n]),
+      );
+    });
+
     it('accept: a batch id is found with its digest, also by the next incarnation', (host) => {
       host.open().accept([frame(1, { batchId: 'b-1', digest: 'x' })], 100);
       expect(host.open().batch('b-1')).toEqual({ sequence: 1, digest: 'x' });
@@ -354,13 +367,15 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(again.receipt(2)).toMatchObject({ state: 'committed', snapshotId: null });
     });
 
-    it('prune: old batch ids and receipts are forgotten, at most so many at a time', (host) => {
+    it('B192 prune: old batch ids and receipts are forgotten, at most so many at a time', (host) => {
       const ledger = host.open();
       ledger.accept([frame(1, { batchId: 'old' }), frame(1, { batchId: 'older' })], 100);
       ledger.seal(intent(1, 2), 2);
       ledger.settle(committed({ committedMs: 150 }));
       ledger.accept([frame(1, { batchId: 'new' })], 900);
       expect(ledger.prune(500, 1)).toBeGreaterThan(0);
+      // One of the two is still there: the pass was bounded.
+      expect([ledger.batch('old'), ledger.batch('older')].filter((batch) => batch !== null)).toHaveLength(1);
       for (let pass = 0; pass < 5; pass++) ledger.prune(500, 1);
       const again = host.open();
       expect([again.batch('old'), again.batch('older')]).toEqual([null, null]);
@@ -386,7 +401,7 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(host.open().state().doomed).toEqual({ keys: 0, dueMs: null });
     });
 
-    it('doom: thousands of keys come back whole, a bounded number at a time', (host) => {
+    it('B192 doom: thousands of keys come back whole, a bounded number at a time', (host) => {
       const keys = Array.from({ length: 2_500 }, (_, index) => `warehouse/ns/t/data/${index}.parquet`);
       host.open().doom(keys, 500);
       const found: string[] = [];

@@ -26,7 +26,7 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect(created).toEqual({ outcome: 'created', etag: stored?.etag });
     });
 
-    test('putIfAbsent: B129 an existing object is refused and left as it is', async () => {
+    test('putIfAbsent: B025 B129 an existing object is refused and left as it is', async () => {
       const store = await makeStore();
       const first = await store.putIfAbsent('a/v1.metadata.json', utf8('first'));
       expect(await store.putIfAbsent('a/v1.metadata.json', utf8('second'))).toEqual({ outcome: 'exists' });
@@ -36,7 +36,7 @@ export function storeSuite(name: string, makeStore: () => Store | Promise<Store>
       expect(first).toEqual({ outcome: 'created', etag: stored?.etag });
     });
 
-    test('putIfAbsent: of several at once exactly one creates', async () => {
+    test('putIfAbsent: B186 of several at once exactly one creates', async () => {
       const store = await makeStore();
       const contents = ['a', 'b', 'c', 'd', 'e'];
       const results = await Promise.all(contents.map((text) => store.putIfAbsent('a/v2.metadata.json', utf8(text))));

@@ -28,6 +28,19 @@ describe('admission: dense epochs', () => {
     expect(admit({ ...facts, digest: null }, request(8n)).verdict).toBe('accept');
   });
 
+  test('B208: epochs below the first one that was taken are never taken later', () => {
+    for (const facts of [
+      { ...nothing, waiting: 5n },
+      { ...nothing, committed: 5n },
+    ]) {
+      for (const sparse of [false, true]) {
+        for (let epoch = 0n; epoch < 5n; epoch++)
+          expect(admit(facts, request(epoch, { sparse })).verdict).toBe('behind');
+        expect(admit(facts, request(6n, { sparse })).verdict).toBe('accept');
+      }
+    }
+  });
+
   test('dense: the same epoch with another body is a conflict', () => {
     expect(admit({ ...nothing, committed: 7n, digest: 'e' }, request(7n))).toEqual({ verdict: 'conflict' });
   });

@@ -16,7 +16,7 @@ describe('flush policy', () => {
     expect(flushDueMs(facts, flush, bounds)).toBe(15_000);
   });
 
-  test('due: at once with enough rows or bytes', () => {
+  test('B209 due: at once with enough rows or bytes, whatever their age', () => {
     expect(flushDueMs({ ...facts, rows: 100 }, flush, bounds)).toBe(5000);
     expect(flushDueMs({ ...facts, bytes: 1000 }, flush, bounds)).toBe(5000);
   });

@@ -60,6 +60,17 @@ describe('delete: what it leaves', () => {
     });
   });
 
+  test('B159: nothing is deleted by files that name the paths of others, so a table may move', () => {
+    table.append(row(0, 1), row(1, 2));
+    table.run(remove(day('2026-01-02')));
+    table.append(row(1, 3));
+    expect(table.snapshot.summary).toMatchObject({
+      'total-delete-files': '0',
+      'total-position-deletes': '0',
+      'total-equality-deletes': '0',
+    });
+  });
+
   test('E3: a manifest of deleted files alone is in the list of the snapshot that deletes them, and in no later one', async () => {
     table.append(row(0, 1));
     table.append(row(1, 1));

@@ -54,6 +54,15 @@ describe('truncated text bounds', () => {
     expect(truncateUpper('string', `${'a'.repeat(15)}\uFFFFz`)).toBe(`${'a'.repeat(15)}\u{10000}`);
     expect(truncateUpper('string', '\u{10FFFF}'.repeat(17))).toBe(null);
   });
+  it('B181: a pair of surrogates around the cut leaves an upper bound that is valid and not below', () => {
+    for (const letters of [14, 15, 16, 31, 32]) {
+      const text = `${'a'.repeat(letters)}😀😀`;
+      const upper = truncateUpper('string', text) as string;
+      expect(compareValues('string', upper, text)).toBeGreaterThanOrEqual(0);
+      expect(upper.isWellFormed()).toBe(true);
+    }
+    expect(truncateUpper('string', `${'a'.repeat(15)}😀😀`)).toBe(`${'a'.repeat(15)}😁`);
+  });
   it('bound every text they are made from, and are valid UTF-8', () => {
     const unit = fc.oneof(
       fc.constantFrom('\uD7FF', '\uE000', '\uFFFF', '\u{10000}', '\u{10FFFF}', 'a', '😀', '\u0000'),
@@ -162,6 +171,11 @@ describe('metricsOf', () => {
     const metrics = metricsOf(schemaOf('date'), new Map([[1, facts(18690, 18690)]]), NONE);
     expect(hex(metrics.lowerBounds?.get(1) as Uint8Array)).toBe('02490000');
     expect(bounds('timestamptz', facts(1714867200000000n, 1714867200000000n)).lower).toBe(1714867200000000n);
+  });
+
+  it('B179: a bound of times keeps its microseconds', () => {
+    const lastMicros = BigInt(Date.UTC(2024, 1, 29, 10, 0, 12)) * 1000n + 345_678n;
+    expect(bounds('timestamptz', facts(-1n, lastMicros))).toEqual({ lower: -1n, upper: lastMicros });
   });
 
   it('E14, E17, B18: columns in lists and maps keep their size alone; structs have theirs', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/core/base/int64-json.ts';
+import { METADATA_CHARS_MAX } from '../../../src/core/base/limits.ts';
 import {
   currentSchema,
   defaultSortOrder,
@@ -93,7 +94,7 @@ describe('newTableMetadata', () => {
 });
 
 describe('serializeMetadata', () => {
-  it('J1, J2: writes 64-bit ids with every digit and without quotes', () => {
+  it('J1, J2, B189: writes 64-bit ids with every digit and without quotes', () => {
     const text = file();
     expect(text).toContain('"current-snapshot-id":3055729675574597004,');
     expect(text).toContain('"parent-snapshot-id":8736452839475610001,');
@@ -110,6 +111,34 @@ describe('serializeMetadata', () => {
     expect(keys).toEqual(expect.arrayContaining(['snapshots', 'statistics', 'partition-statistics', 'refs']));
     const first = JSON.parse(serializeMetadata(append(timeTable(), 7n))).snapshots[0];
     expect(Object.keys(first)).not.toContain('parent-snapshot-id');
+  });
+
+  it('B189: a fresh table has its lists, its first snapshot has all that version 2 asks for', () => {
+    const fresh = JSON.parse(serializeMetadata(timeTable()));
+    expect(fresh).toMatchObject({
+      'last-sequence-number': 0,
+      snapshots: [],
+      'snapshot-log': [],
+      'metadata-log': [],
+      refs: {},
+    });
+    const [snapshot] = JSON.parse(serializeMetadata(append(timeTable(), 7n))).snapshots;
+    expect(snapshot).toMatchObject({
+      'snapshot-id': 7,
+      'sequence-number': 1,
+      'timestamp-ms': expect.any(Number),
+      'manifest-list': expect.stringMatching(/^s3:/),
+      summary: { operation: 'append' },
+      'schema-id': 0,
+    });
+  });
+
+  it('B150: what is too long for an isolate is neither parsed nor written', () => {
+    expect(() => parseMetadata(' '.repeat(30 * 1024 * 1024))).toThrow(
+      expect.objectContaining({ type: 'bad-metadata', message: expect.stringContaining('longer than') }),
+    );
+    const grown = timeTable({ note: 'x'.repeat(METADATA_CHARS_MAX) });
+    expect(() => serializeMetadata(grown)).toThrow(expect.objectContaining({ type: 'metadata-too-large' }));
   });
 
   it('refuses to write what could not be loaded', () => {

@@ -150,7 +150,7 @@ describe('partitionPath', () => {
     expect(partitionLabel('hour', 'int', hour)).toBe(String(hour));
     expect(partitionLabel('hour', 'int', hour - 1)).toBe('9999-12-31-23');
   });
-  it('T11, B091, B093, B207: holds safe characters only, and different values stay apart', () => {
+  it('T11, B091, B093, B182, B207: holds safe characters only, and different values stay apart', () => {
     const text = spec(part(2, 1000, 'seat#', 'identity'));
     const paths = ['a/b%c', 'a_b_c', 'order date', '😎', '', '../..', 'x'.repeat(300), `${'x'.repeat(299)}y`].map(
       (value) => partitionPath(text, [schema], [value]),

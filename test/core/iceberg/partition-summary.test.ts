@@ -66,7 +66,9 @@ describe('partition summary', () => {
     expect(bounds('double', 0)[0]).toBe(0);
   });
 
-  test('ML10 long values: never cut', () => {
+  test('ML10 B009 long values: never cut', () => {
+    const tenant = 'tenant-eu-west-000000017';
+    expect(bounds('string', tenant)).toEqual([tenant, tenant]);
     const long = 'x'.repeat(500);
     expect(bounds('string', `${long}b`, `${long}a`)).toEqual([`${long}a`, `${long}b`]);
   });

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { COMPACT_RUN_FILES_MAX } from '../../../src/core/base/limits.ts';
+import { flushDueMs } from '../../../src/core/batch/flush-policy.ts';
 import { pick, smallBelow, type TierFile, type TierPolicy, tierOf } from '../../../src/core/maintain/tiers.ts';
+import { tableSettings } from '../../../src/core/table/properties.ts';
 
 const KIB = 1024;
 const POLICY: TierPolicy = {
@@ -126,6 +129,38 @@ describe('tiers', () => {
     }
     // Each late row with the hundred megabytes would be 25,000 times as much.
     expect(written / (late * 4 * KIB)).toBeLessThan(60);
+  });
+
+  test('B095: a row a second for an hour is some hundred commits, and never more than a few files', () => {
+    const { flush } = tableSettings({});
+    const bounds = { gatherMs: 0, commitIntervalMinMs: 0 };
+    const policy = { ...POLICY, targetBytes: 64 * 1024 * KIB, minFiles: 8, runFilesMax: COMPACT_RUN_FILES_MAX };
+    let files: TierFile[] = [];
+    let commits = 0;
+    let oldestMs: number | null = null;
+    let buffered = 0;
+    let most = 0;
+    for (let ms = 0; ms <= 3_600_000; ms += 1_000) {
+      oldestMs ??= ms;
+      buffered += 1;
+      const due = flushDueMs(
+        { rows: buffered, bytes: buffered * 100, oldestMs, waiterMs: null, lastCommitMs: null },
+        flush,
+        bounds,
+      );
+      if (due === null || due > ms) continue;
+      files.push(file(++commits, 4, { rows: buffered }));
+      [buffered, oldestMs] = [0, null];
+      for (const run of pick(files, policy).runs) {
+        files = files.filter((one) => !run.files.includes(one));
+        const bytes = run.files.reduce((sum, one) => sum + one.bytes, 0);
+        files.push({ ...file(commits, 0), bytes });
+      }
+      most = Math.max(most, files.length);
+    }
+    expect(commits).toBeGreaterThan(100);
+    expect(commits).toBeLessThanOrEqual(360);
+    expect(most).toBeLessThanOrEqual(24);
   });
 
   test('full: of a partition beyond two targets only the small files, as they lie side by side', () => {

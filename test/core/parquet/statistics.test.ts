@@ -71,10 +71,16 @@ describe('bounds: order', () => {
     }
   });
 
-  test('64-bit integers apart by one beyond 2^53', () => {
+  test('64-bit integers and times apart by one (B179)', () => {
     expect(boundsOf('long', [2n ** 53n + 1n, 2n ** 53n, 2n ** 53n + 2n])).toMatchObject({
       lower: 2n ** 53n,
       upper: 2n ** 53n + 2n,
+    });
+    // Of times every microsecond counts, below 1970 too (B179).
+    const lastMicros = BigInt(Date.UTC(2024, 1, 29, 10, 0, 12)) * 1000n + 345_678n;
+    expect(boundsOf('timestamptz', [lastMicros - 1n, lastMicros, -1n])).toMatchObject({
+      lower: -1n,
+      upper: lastMicros,
     });
     expect(boundsOf('long', [-1n, 2n ** 32n, -(2n ** 32n)])).toMatchObject({ lower: -(2n ** 32n), upper: 2n ** 32n });
   });
