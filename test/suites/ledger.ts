@@ -99,19 +99,6 @@ export function ledgerSuite(name: string, run: (body: (host: LedgerHost) => void
       expect(found[2].body[0]).toBe(3);
     });
 
-    it('B194 accept: what gathers is no single value that grows, together or one after the other', (host) => {
-      const body = (fill: number) => new Uint8Array(100_000).fill(fill);
-      host.open().accept(
-        Array.from({ length: 30 }, (_, n) => frame(1, { body: body(n) })),
-        100,
-      );
-      for (let n = 30; n < 60; n++) host.open().accept([frame(1, { body: body(n) })], 100);
-      const found = host.open().frames(1, 60);
-      expect(found.map((one) => [one.body.length, one.body[0], one.body[99_999]])).toEqual(
-        Array.from({ length: 60 }, (_, n) => [100_000, n, n]),
-      );
-    });
-
     it('accept: a batch id is found with its digest, also by the next incarnation', (host) => {
       host.open().accept([frame(1, { batchId: 'b-1', digest: 'x' })], 100);
       expect(host.open().batch('b-1')).toEqual({ sequence: 1, digest: 'x' });

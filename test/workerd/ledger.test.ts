@@ -23,19 +23,42 @@ ledgerSuite('SQL ledger', async (body) => {
   );
 });
 
+/** A frame of so many bytes, each `fill`. */
+function frameOf(bytes: number, fill = 0): NewFrame {
+  return {
+    digest: 'd',
+    batchId: null,
+    producer: null,
+    schemaId: 0,
+    rows: 1,
+    partitions: 1,
+    body: new Uint8Array(bytes).fill(fill),
+  };
+}
+
 describe('SQL ledger: what it costs', () => {
+  test('B194 accept: what gathers grows by rows, none near the 2 MB that the platform takes', async () => {
+    await runInDurableObject(freshObject(), (_, state) => {
+      const ledger = new SqlLedger(state.storage, '00000000000000aa');
+      // Thirty at once, which share rows, and thirty one by one.
+      ledger.accept(
+        Array.from({ length: 30 }, (_, n) => frameOf(100_000, n)),
+        1,
+      );
+      for (let n = 30; n < 60; n++) ledger.accept([frameOf(100_000, n)], 2);
+      const longest = 'SELECT max(length(body) + length(frames)) AS bytes FROM frame_groups';
+      expect(state.storage.sql.exec<{ bytes: number }>(longest).one().bytes).toBeLessThan(1_500_000);
+      const found = new SqlLedger(state.storage, '00000000000000aa').frames(1, 60);
+      expect(found.map(({ body }) => [body.length, body[0], body[99_999]])).toEqual(
+        Array.from({ length: 60 }, (_, n) => [100_000, n, n]),
+      );
+    });
+  });
+
   test('accept: one row written for a group of a hundred frames', async () => {
     await runInDurableObject(freshObject(), (_, state) => {
       const ledger = new SqlLedger(state.storage, '00000000000000aa');
-      const frames = Array.from({ length: 100 }, () => ({
-        digest: 'd',
-        batchId: null,
-        producer: null,
-        schemaId: 0,
-        rows: 1,
-        partitions: 1,
-        body: new Uint8Array(100),
-      }));
+      const frames = Array.from({ length: 100 }, () => frameOf(100));
       ledger.accept(frames, 1);
       const rows = state.storage.sql.exec('SELECT count(*) AS n FROM frame_groups').one();
       expect(rows).toEqual({ n: 1 });

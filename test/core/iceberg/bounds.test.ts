@@ -62,6 +62,7 @@ describe('truncated text bounds', () => {
       expect(upper.isWellFormed()).toBe(true);
     }
     expect(truncateUpper('string', `${'a'.repeat(15)}😀😀`)).toBe(`${'a'.repeat(15)}😁`);
+    expect(truncateUpper('string', `${'a'.repeat(15)}\u{1F3FF}x`)).toBe(`${'a'.repeat(15)}\u{1F400}`);
   });
   it('bound every text they are made from, and are valid UTF-8', () => {
     const unit = fc.oneof(

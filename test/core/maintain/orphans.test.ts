@@ -41,10 +41,11 @@ describe('orphans', () => {
     expect(considered(['data/x.parquet'], 0, ['w/ns/t/data/x.parquet'])).toEqual({ keys: [], young: 0, other: 1 });
   });
 
-  test('the time before which: the grace period, and nothing of an open commit however long it stays open', () => {
+  test('B144 the time before which: the grace period, and nothing of an open commit however long it stays open', () => {
     const nowMs = 1000 * HOUR;
     expect(sweepBeforeMs({ nowMs, graceMs: 24 * HOUR, intentMs: null })).toBe(976 * HOUR);
     expect(sweepBeforeMs({ nowMs, graceMs: 24 * HOUR, intentMs: 999 * HOUR })).toBe(976 * HOUR);
     expect(sweepBeforeMs({ nowMs, graceMs: 24 * HOUR, intentMs: 500 * HOUR })).toBe(499 * HOUR);
+    expect(sweepBeforeMs({ nowMs, graceMs: 0, intentMs: 1000 * HOUR })).toBe(999 * HOUR);
   });
 });
