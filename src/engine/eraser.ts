@@ -1,4 +1,5 @@
 import {
+  CHORE_RETRY,
   ERASE_GRACE_MS,
   ERASE_KEYS_MAX,
   ERASE_UPLOADS_MAX,
@@ -65,7 +66,8 @@ export class Eraser implements Chore {
       log({ event: 'erased', table: this.#table.place.location, ...erased });
     } catch (error) {
       this.#table.faults.failed('erasing', error, clock.now());
-      const told = this.#tries.failed(error, clock.now());
+      // Each try may read all lists of a table: one that lacks a file of its own lacks it for long.
+      const told = this.#tries.failed(error, clock.now(), CHORE_RETRY);
       log({ event: 'erase-failed', table: this.#table.place.location, ...told });
     }
   }

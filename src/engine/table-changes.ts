@@ -9,6 +9,8 @@ import { changeSchema } from '../core/commit/plan-schema.ts';
 import { changeSpec, type SpecChange } from '../core/commit/plan-spec.ts';
 import type { Requirement } from '../core/iceberg/requirements.ts';
 import type { SchemaChange } from '../core/iceberg/schema-change.ts';
+import { currentSnapshot } from '../core/iceberg/snapshot.ts';
+import type { TableMetadata } from '../core/iceberg/types.ts';
 import type { MetadataUpdate } from '../core/iceberg/updates.ts';
 import type { AdminCommits } from './commit-to-end.ts';
 import { forgetHead } from './head.ts';
@@ -41,10 +43,8 @@ export class TableChanges {
     return this.change(upgrade());
   }
 
-  async schema(changes: readonly SchemaChange[], expected: number | null): Promise<Changed> {
-    const result = await this.change(changeSchema(changes, expected));
-    if (result.changed) await forgetHead(this.#ports.store, this.#table.place.prefix);
-    return result;
+  schema(changes: readonly SchemaChange[], expected: number | null): Promise<Changed> {
+    return this.change(changeSchema(changes, expected));
   }
 
   /** Partitions are none of an engine's index: rows and columns stay what they are. */
@@ -88,11 +88,28 @@ export class TableChanges {
    */
   async change(plan: Plan): Promise<Changed> {
     let operation: UpdateOperation | null = null;
+    let before: TableMetadata | null = null;
     const { base, outcome } = await this.#commits.commit(({ metadata }) => {
+      before ??= metadata;
       const identity = operation?.identity ?? newIdentity(this.#ports, metadata);
       operation = { kind: 'update', commitId: identity.commitId, uploads: [], identity, plan };
       return operation;
     });
-    return { base, changed: outcome === 'committed' };
+    const changed = outcome === 'committed';
+    if (changed && before !== null && isIndexOfOtherColumns(before, base.metadata)) {
+      await forgetHead(this.#ports.store, this.#table.place.prefix);
+    }
+    return { base, changed };
   }
+}
+
+/**
+ * Whether an index that an engine remembers may be of other columns than the table has now: they were changed, or main went to a
+ * snapshot from before they were.
+ */
+function isIndexOfOtherColumns(before: TableMetadata, after: TableMetadata): boolean {
+  if (before['current-schema-id'] !== after['current-schema-id']) return true;
+  const snapshot = currentSnapshot(after);
+  const moved = snapshot?.['snapshot-id'] !== before['current-snapshot-id'];
+  return moved && snapshot !== null && snapshot['schema-id'] !== after['current-schema-id'];
 }

@@ -334,6 +334,19 @@ describe('refs and rollback', () => {
     });
   });
 
+  test('rollback: to before a change of columns, an engine is not left with the index of the old ones', async () => {
+    await commits(1);
+    const { service, world } = scenario;
+    const [first] = current().snapshots.map((snapshot) => snapshot['snapshot-id']);
+    await run(service.changes.schema(parseSchemaChanges([{ add: 'n', type: 'int' }]), null));
+    const head = `${PLACE.prefix}/metadata/timelake-head`;
+    await world.memory.putIfAbsent(head, new Uint8Array(3));
+    await run(service.changes.properties({ a: '1' }, []));
+    expect(await world.memory.head(head)).not.toBeNull();
+    await run(service.changes.rollback(first));
+    expect(await world.memory.head(head)).toBeNull();
+  });
+
   test('rollback: progress that was left behind is not believed again when expiry cuts the carriers off', async () => {
     const ids = await commits(3);
     await run(scenario.service.changes.rollback(ids[0]));

@@ -215,16 +215,23 @@ describe('erase', () => {
     world.clock.advance(ERASE_GRACE_MS + 1);
     await world.clock.until(service.writer.run());
     expect(ledger.state().doomed.keys).toBe(queued);
-    expect(service.writer.dueMs()).toBeGreaterThan(world.clock.now());
+    const waits: number[] = [];
+    for (let run = 0; run < 8; run++) {
+      waits.push((service.eraser.dueMs() ?? 0) - world.clock.now());
+      world.clock.advance(waits[run]);
+      await world.clock.until(service.eraser.run());
+    }
+    expect(waits.slice(0, 3)).toEqual([60_000, 120_000, 240_000]);
+    expect(waits[7]).toBe(3_600_000);
     unreadable.clear();
     const versions = (await keysOf()).filter((key) => /\/v[0-9]+\.metadata\.json$/.test(key));
     const held = await Promise.all(versions.map(async (key) => [key, await world.memory.get(key)] as const));
     await world.memory.delete(versions);
-    world.clock.advance(60_000);
+    world.clock.advance(3_600_000);
     await world.clock.until(service.writer.run());
     expect(ledger.state().doomed.keys).toBe(queued);
     for (const [key, stored] of held) await world.memory.putIfAbsent(key, stored?.bytes ?? new Uint8Array());
-    world.clock.advance(120_000);
+    world.clock.advance(3_600_000);
     await service.drain();
     expect(ledger.state().doomed.keys).toBe(0);
     await expectExactlyOnce(scenario);
