@@ -7,8 +7,10 @@ import {
   INDEX_FILE_BYTES_MAX,
   INDEX_ROWS_MAX,
   INDEX_SCAN_BYTES_MAX,
+  INDEX_SCAN_FILES_MAX,
   LAST_VALUE_SERIES_DEFAULT,
   LATEST_SCAN_BYTES_MAX,
+  LATEST_SCAN_FILES_MAX,
 } from '../src/core/base/index-limits.ts';
 import {
   BATCH_COLUMN_BYTES_MAX,
@@ -48,6 +50,7 @@ import {
   ROWS_LIMIT,
   ROWS_READ_BYTES_MAX,
   ROWS_READ_FILES_MAX,
+  ROWS_READ_REQUESTS_MAX,
 } from '../src/core/base/read-limits.ts';
 import { epochUnitKey, SETTINGS } from '../src/core/table/properties.ts';
 
@@ -153,11 +156,11 @@ describe('readme', () => {
         `${count(ROWS_LIMIT.default)}, at most ${count(ROWS_LIMIT.max)}; ${count(QUERY_VALUES_MAX)}`,
       ],
       'what one request for rows reads, what its answer holds': [
-        `${mib(ROWS_READ_BYTES_MAX)} of ${count(ROWS_READ_FILES_MAX)} data files`,
+        `${mib(ROWS_READ_BYTES_MAX)} of ${count(ROWS_READ_FILES_MAX)} data files, in ${count(ROWS_READ_REQUESTS_MAX)} parts`,
         `${mib(ROWS_ANSWER_BYTES_MAX)} of values`,
       ],
       'what is looked through for newest rows without an index, and to make one': [
-        `${mib(LATEST_SCAN_BYTES_MAX)} of data files; ${mib(INDEX_SCAN_BYTES_MAX)}`,
+        `${mib(LATEST_SCAN_BYTES_MAX)} of ${count(LATEST_SCAN_FILES_MAX)} data files; ${mib(INDEX_SCAN_BYTES_MAX)} of ${count(INDEX_SCAN_FILES_MAX)}`,
       ],
       'one last-value index': [
         `${mib(INDEX_BYTES_MAX)}, ${count(INDEX_ROWS_MAX)} series; ${count(LAST_VALUE_SERIES_DEFAULT)}`,

@@ -1,5 +1,5 @@
 import { conflict, SluiceError } from '../core/base/errors.ts';
-import { INDEX_SCAN_BYTES_MAX, INDEX_TRIES_MAX } from '../core/base/index-limits.ts';
+import { INDEX_SCAN_BYTES_MAX, INDEX_SCAN_FILES_MAX, INDEX_TRIES_MAX } from '../core/base/index-limits.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import { indexOf, seriesOf } from '../core/commit/last-value.ts';
 import type { CommitIdentity, IndexOperation } from '../core/commit/operation.ts';
@@ -100,6 +100,7 @@ export class IndexRebuild {
       metadata,
       seriesMax: settings.lastValueSeriesMax,
       bytesMax: INDEX_SCAN_BYTES_MAX,
+      filesMax: INDEX_SCAN_FILES_MAX,
     });
   }
 

@@ -29,8 +29,9 @@ export interface NewestOf {
   series: Series;
   metadata: TableMetadata;
   seriesMax: number;
-  /** Bytes of the files. */
+  /** Bytes of the files, and how many they are. */
   bytesMax: number;
+  filesMax: number;
 }
 
 /**
@@ -67,7 +68,8 @@ export class NewestRows {
       .filter(({ entry }) => !this.#scanned.has(entry.dataFile.filePath))
       .sort((a, b) => Number((a.entry.sequenceNumber ?? 0n) - (b.entry.sequenceNumber ?? 0n)));
     for (const file of fresh) this.#bytes += Number(file.entry.dataFile.fileSizeInBytes);
-    if (this.#bytes > this.#of.bytesMax) return 'table-too-large';
+    const { bytesMax, filesMax } = this.#of;
+    if (this.#bytes > bytesMax || this.#scanned.size + fresh.length > filesMax) return 'table-too-large';
     for (const file of fresh) {
       const problem = await this.#file(file);
       if (problem !== null) return problem;

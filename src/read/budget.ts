@@ -4,6 +4,7 @@ import {
   ROWS_FOUND_BYTES_MAX,
   ROWS_READ_BYTES_MAX,
   ROWS_READ_FILES_MAX,
+  ROWS_READ_REQUESTS_MAX,
   ROWS_WORK_BYTES_MAX,
 } from '../core/base/read-limits.ts';
 
@@ -11,12 +12,14 @@ import {
 export class ReadBudget {
   bytes = 0;
   files = 0;
+  #requests = 0;
   #held = 0;
   readonly #waiting: (() => void)[] = [];
 
-  /** Asked before bytes are read. Throws rejected `too-much-to-read`. */
+  /** Asked for each request, before bytes are read where it is known how many. Throws rejected `too-much-to-read`. */
   spend(bytes: number): void {
     this.bytes += bytes;
+    if (++this.#requests > ROWS_READ_REQUESTS_MAX) throw tooMuch(`more than ${ROWS_READ_REQUESTS_MAX} parts of files`);
     if (this.bytes > ROWS_READ_BYTES_MAX) throw tooMuch(`more than ${mib(ROWS_READ_BYTES_MAX)} of files`);
   }
 

@@ -1,5 +1,5 @@
 import { invalid, rejected, unavailable } from '../core/base/errors.ts';
-import { INDEX_ROWS_MAX, LATEST_SCAN_BYTES_MAX } from '../core/base/index-limits.ts';
+import { INDEX_ROWS_MAX, LATEST_SCAN_BYTES_MAX, LATEST_SCAN_FILES_MAX } from '../core/base/index-limits.ts';
 import type { Columns } from '../core/columns/columns.ts';
 import { concat } from '../core/columns/concat.ts';
 import { decodeFrameBody } from '../core/columns/frame.ts';
@@ -142,7 +142,7 @@ async function scanned(
   of: { schema: Schema; series: Series },
 ): Promise<Columns> {
   const all = { ...ports, ...ports.codecs, marks: { hit: () => undefined } };
-  const bounds = { seriesMax: INDEX_ROWS_MAX, bytesMax: LATEST_SCAN_BYTES_MAX };
+  const bounds = { seriesMax: INDEX_ROWS_MAX, bytesMax: LATEST_SCAN_BYTES_MAX, filesMax: LATEST_SCAN_FILES_MAX };
   const rows = new NewestRows(all, place, { ...of, metadata: base.metadata, ...bounds });
   const reason = await rows.add(await new LiveFiles(all, place, new Faults()).of(base));
   if (reason === null) return rows.rows;

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { ROWS_READ_BYTES_MAX, ROWS_READ_FILES_MAX, ROWS_WORK_BYTES_MAX } from '../../src/core/base/read-limits.ts';
+import {
+  ROWS_READ_BYTES_MAX,
+  ROWS_READ_FILES_MAX,
+  ROWS_READ_REQUESTS_MAX,
+  ROWS_WORK_BYTES_MAX,
+} from '../../src/core/base/read-limits.ts';
 import { ReadBudget } from '../../src/read/budget.ts';
 
 test('budget: bytes and files up to their bounds, and a refusal that says what to ask instead', () => {
@@ -15,6 +20,9 @@ test('budget: bytes and files up to their bounds, and a refusal that says what t
     });
   expect(() => budget.spend(1)).toThrow(refused('more than 128 MiB of files'));
   expect(() => budget.open()).toThrow(refused('more than 1000 data files'));
+  const scattered = new ReadBudget();
+  for (let i = 0; i < ROWS_READ_REQUESTS_MAX; i++) scattered.spend(1);
+  expect(() => scattered.spend(1)).toThrow(refused('more than 5000 parts of files'));
 });
 
 test('budget: work waits until there is room for its memory; what needs more than all of it goes alone', async () => {

@@ -1,10 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { INDEX_BYTES_MAX, LATEST_SCAN_BYTES_MAX } from '../../src/core/base/index-limits.ts';
+import { INDEX_BYTES_MAX, LATEST_SCAN_BYTES_MAX, LATEST_SCAN_FILES_MAX } from '../../src/core/base/index-limits.ts';
 import type { NewFrame } from '../../src/core/batch/frame.ts';
 import { encodeFrameBody } from '../../src/core/columns/frame.ts';
+import type { IcebergBase } from '../../src/core/commit/iceberg-base.ts';
 import { parseSchemaChanges } from '../../src/core/commit/plan-schema.ts';
+import { currentSchema } from '../../src/core/iceberg/metadata.ts';
 import { proposedSchema } from '../../src/core/iceberg/proposal.ts';
 import { codecs } from '../../src/engine/codecs.ts';
+import { NewestRows } from '../../src/engine/newest-rows.ts';
 import { newestWaiting } from '../../src/engine/waiting.ts';
 import { newFrame } from '../../src/http/new-frame.ts';
 import { rowBudget, rowCollector } from '../../src/http/row-collector.ts';
@@ -21,6 +24,8 @@ let scenario: Scenario;
 beforeEach(async () => {
   scenario = await newScenario();
 });
+
+const until = <T>(promise: Promise<T>) => scenario.world.clock.until(promise);
 
 async function commit(...rows: SeriesRow[]): Promise<void> {
   await scenario.world.clock.until(scenario.service.append(rows));
@@ -98,6 +103,22 @@ describe('a table without an index that cannot be looked through', () => {
     await expect(latest()).rejects.toThrow(refusal('not-carried', 'table-too-large'));
   });
 
+  test('more files than one request may read, however small: none of them is opened', async () => {
+    const { world, service } = scenario;
+    await commit(on(0, 1));
+    const { files } = await until(service.compactor.live.of(service.table.base as IcebergBase));
+    const many = Array.from({ length: LATEST_SCAN_FILES_MAX + 1 }, (_, i) => ({
+      ...files[0],
+      entry: { ...files[0].entry, dataFile: { ...files[0].entry.dataFile, filePath: `${PLACE.location}/data/${i}` } },
+    }));
+    const schema = currentSchema(metadataOf(service));
+    const of = { schema, series: { keyIds: [2], timeId: 1, ingestTimeId: null }, metadata: metadataOf(service) };
+    const bounds = { seriesMax: 10, bytesMax: LATEST_SCAN_BYTES_MAX, filesMax: LATEST_SCAN_FILES_MAX };
+    const ports = { store: world.memory, clock: world.clock, random: world.random, ...codecs };
+    const newest = new NewestRows(ports, PLACE, { ...of, ...bounds });
+    expect(await newest.add({ files: many, deletes: [] })).toBe('table-too-large');
+  });
+
   test('delete files, and files that are not read here', async () => {
     await commit(on(0, 1));
     await loseIndex();
@@ -117,7 +138,6 @@ describe('a table without an index that cannot be looked through', () => {
 });
 
 describe('rows that wait, in a table whose batches bring columns', () => {
-  const until = <T>(promise: Promise<T>) => scenario.world.clock.until(promise);
   const change = (...changes: object[]) => until(scenario.service.changes.schema(parseSchemaChanges(changes), null));
 
   beforeEach(async () => {

@@ -19,6 +19,9 @@ export const INDEXES_KEPT_BYTES_MAX = 16 * 1024 * 1024;
  * seconds of reading, below what one request may compute by default. */
 export const INDEX_SCAN_BYTES_MAX = 512 * 1024 * 1024;
 
+/** Data files of such a look: each takes two requests, mostly, and the platform lets one invocation make 10,000. */
+export const INDEX_SCAN_FILES_MAX = 4_000;
+
 /** Typed columns of one window of such a look, and what is gathered of windows before it is folded. */
 export const INDEX_WINDOW_ROWS = 8192;
 export const INDEX_FOLD_BYTES = 4 * 1024 * 1024;
@@ -28,3 +31,4 @@ export const INDEX_TRIES_MAX = 8;
 
 /** The same for one request that asks for the newest rows of a table without an index: about a second. */
 export const LATEST_SCAN_BYTES_MAX = 64 * 1024 * 1024;
+export const LATEST_SCAN_FILES_MAX = 1_000;

@@ -7,6 +7,9 @@ export const ROWS_LIMIT = { default: 1_000, max: 100_000 } as const;
 export const ROWS_READ_BYTES_MAX = 128 * 1024 * 1024;
 export const ROWS_READ_FILES_MAX = 1_000;
 
+/** Requests to the store for them: the platform lets one invocation make 10,000, and those that fail are made again. */
+export const ROWS_READ_REQUESTS_MAX = 5_000;
+
 /** Rows of one answer as typed columns, texts spelled out: they are in memory twice while they are put in order. */
 export const ROWS_ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
