@@ -144,15 +144,17 @@ async function run(args: readonly string[], ports: CliPorts): Promise<void> {
     if (!isOfAll && !ALLOWED[command].includes(name)) throw usage(`${command} has no option --${name}`);
   }
   const progress = new Progress(values.quiet === true ? { write: () => true } : ports.err);
+  const url = values.url ?? ports.env['SLUICE_URL'] ?? 'http://127.0.0.1:8787';
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw usage(`--url or SLUICE_URL is no address: ${url}`);
   const ask = api({
-    url: values.url ?? ports.env['SLUICE_URL'] ?? 'http://127.0.0.1:8787',
+    url,
     token: ports.env['SLUICE_TOKEN'] ?? null,
     waiting: (why) => progress.say(`waiting: ${why}`),
     fetch: ports.fetch,
     sleep: ports.sleep,
   });
-  const tell = ({ json, text }: Result) => {
-    if (values.json === true) ports.out(JSON.stringify(json));
+  const tell = ({ json, text, raw }: Result) => {
+    if (values.json === true) ports.out(raw ?? JSON.stringify(json));
     else if (text !== '') ports.out(text);
   };
   switch (command) {
@@ -297,6 +299,11 @@ function numberOf<T extends number | null>(
 }
 
 if (isMain(import.meta)) {
+  // Whoever reads may go when it has seen enough.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
   process.exitCode = await cli(process.argv.slice(2), {
     env: process.env,
     out: (text) => process.stdout.write(`${text}\n`),

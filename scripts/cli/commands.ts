@@ -12,6 +12,8 @@ import { type TableName, tablePath } from './table-name.ts';
 export interface Result {
   json: unknown;
   text: string;
+  /** The JSON as it came, where it is to be told as it came. */
+  raw?: string;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -78,7 +78,7 @@ async function looked(ask: Ask, path: string, options: LookOptions, progress: Pr
   const text = format === 'table' ? rowsText(answer, more) : withoutEnd(answer.text());
   if (out !== null) return written(out, format === 'table' ? Buffer.from(`${text}\n`) : answer.bytes, answer, more);
   if (more && format !== 'table') progress.say(MORE);
-  return { json: answer.json, text };
+  return { json: answer.json, text, ...(format === 'json' ? { raw: text } : {}) };
 }
 
 const MORE = 'there are more rows: --limit N answers more of them, --from and --to others';

@@ -186,7 +186,14 @@ export class TableWriter {
     }
     // Who flushes wants to read: readers that go by the pointer see it too.
     await this.pointed();
-    return { state: ledger.state(), error: null };
+    const state = ledger.state();
+    const isDone = state.buffer.frames === 0 || this.#oldestSequence() > until;
+    return { state, error: isDone ? null : (this.lastRunError ?? this.#unfinished()) };
+  }
+
+  /** A commit is of one branch, so rows that take turns may need more commits than one request waits for. */
+  #unfinished(): ErrorRecord {
+    return { type: 'busy', message: 'rows still wait for further commits', atMs: this.#ports.clock.now() };
   }
 
   /** Does all that is due, and what goes on beside. Never throws; joins what is under way. */

@@ -398,6 +398,24 @@ describe('pointer', () => {
     expect(service.ledger.state().hintedVersion).toBe(4);
   });
 
+  test('flush: that rows still wait is told, also when no commit was begun that could have failed', async () => {
+    const { service, world, ledger } = scenario;
+    await acknowledge(scenario, [uniqueRow()]);
+    ledger.hook = (step, side) => {
+      if (step === 'seal' && side === 'before') throw new Error('database is full');
+    };
+    expect(await world.clock.until(service.writer.flush())).toMatchObject({
+      error: { type: 'internal', message: 'database is full' },
+      state: { buffer: { frames: 1 }, intent: null },
+    });
+    ledger.hook = () => undefined;
+    expect(await world.clock.until(service.writer.flush())).toMatchObject({
+      error: null,
+      state: { buffer: { frames: 0 } },
+    });
+    await expectExactlyOnce(scenario);
+  });
+
   test('pointer: proposals that come one by one, each while another is written, all go out', async () => {
     const { service, world } = scenario;
     let proposed = 2;

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -304,6 +305,26 @@ describe('looking and upkeep', () => {
 });
 
 describe('the command line', () => {
+  test('an address that is none is a mistake, and not a service that gives no answer', async () => {
+    for (const url of ['nowhere', 'ftp://x', 'http://']) {
+      const told = await run('describe', '--url', url);
+      expect([told.exit, told.err]).toEqual([2, expect.stringContaining(`no address: ${url}`)]);
+    }
+    expect(service.waits).toEqual([]);
+  });
+
+  test('a reader that goes, as head does, is no failure', async () => {
+    const script = join(import.meta.dirname, '../../../scripts/cli.ts');
+    const child = spawn(process.execPath, [script, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    let err = '';
+    child.stderr.on('data', (chunk) => {
+      err += chunk;
+    });
+    const exit = await new Promise((resolve) => child.on('close', resolve));
+    expect([exit, err]).toEqual([0, '']);
+  });
+
   test('help is told, mistakes are', async () => {
     expect((await run('--help')).out).toContain('load NAMESPACE/TABLE FILE|-');
     expect((await run('load', '--help')).out).toContain('--batch-rows');
