@@ -59,7 +59,9 @@ function noise(seed: number): Uint8Array {
   return NOISE.subarray(from, from + 220);
 }
 
-test('B209 merge files: row groups, windows, parts and target size; every row once, the later of a key', async () => {
+test('B209 merge files: row groups, windows, parts and target size; every row once, the later of a key', {
+  timeout: 60_000,
+}, async () => {
   const { world, service, metadata } = await prepared();
   const schema = currentSchema(metadata);
   const wanted = new Map<string, unknown>();
