@@ -1,6 +1,6 @@
 """A small Iceberg REST catalog over tables in the Hadoop layout, so that an engine that commits by catalog writes to the service's tables.
 
-It answers what DuckDB asks: configuration, namespaces, one table, one commit. A commit becomes the next `vN.metadata.json`, created only
+It answers what DuckDB and Spark ask: configuration, namespaces, one table, one commit. A commit becomes the next `vN.metadata.json`, created only
 when it is absent, as everybody writes to such a table; the pointer follows.
 """
 
@@ -61,22 +61,31 @@ class _Lake:
 
 
 @contextlib.contextmanager
-def duck(s3: str = engines.S3, warehouse: str = engines.WAREHOUSE) -> Iterator[duckdb.DuckDBPyConnection]:
-    """DuckDB with the catalog attached as `lake`: its tables can be written to."""
+def served(s3: str = engines.S3, warehouse: str = engines.WAREHOUSE) -> Iterator[str]:
+    """Address of the catalog."""
     handler = type("Handler", (_Catalog,), {"lake": _Lake(s3, warehouse)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    connection = engines.duck(s3)
     try:
-        connection.execute(
-            f"ATTACH 'lake' AS lake (TYPE iceberg, ENDPOINT 'http://127.0.0.1:{server.server_port}',"
-            " AUTHORIZATION_TYPE 'none', ACCESS_DELEGATION_MODE 'none')"
-        )
-        yield connection
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        connection.close()
         server.shutdown()
         server.server_close()
+
+
+@contextlib.contextmanager
+def duck(s3: str = engines.S3, warehouse: str = engines.WAREHOUSE) -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with the catalog attached as `lake`: its tables can be written to."""
+    with served(s3, warehouse) as address:
+        connection = engines.duck(s3)
+        try:
+            connection.execute(
+                f"ATTACH 'lake' AS lake (TYPE iceberg, ENDPOINT '{address}',"
+                " AUTHORIZATION_TYPE 'none', ACCESS_DELEGATION_MODE 'none')"
+            )
+            yield connection
+        finally:
+            connection.close()
 
 
 class _Catalog(http.server.BaseHTTPRequestHandler):
@@ -92,7 +101,11 @@ class _Catalog(http.server.BaseHTTPRequestHandler):
         name = _table_of(path)
         if name is None:
             return self._refuse(404, "NoSuchTableException", path)
-        return self._answer(200, self.lake.loaded(name))
+        try:
+            return self._answer(200, self.lake.loaded(name))
+        except FileNotFoundError:
+            # Spark asks whether `table.snapshots` is a table before it takes it for a part of one.
+            return self._refuse(404, "NoSuchTableException", name)
 
     def do_HEAD(self) -> None:
         self.send_response(204 if _table_of(self.path.strip("/")) or "/tables" not in self.path else 404)
