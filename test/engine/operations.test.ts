@@ -2,7 +2,18 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { FileFilter } from '../../src/core/commit/file-filter.ts';
 import type { Operation } from '../../src/core/commit/operation.ts';
 import { reportOf } from '../../src/core/commit/report.ts';
-import { acknowledge, DAY, expectValid, newScenario, type Scenario, spelled, tableRows } from '../sim/scenario.ts';
+import { newCache } from '../oracle/cache.ts';
+import {
+  acknowledge,
+  again,
+  DAY,
+  expectValid,
+  keep,
+  newScenario,
+  type Scenario,
+  spelled,
+  tableRows,
+} from '../sim/scenario.ts';
 import { PLACE, type SeriesRow, Service } from '../sim/service.ts';
 import { SimLedger } from '../sim/sim-ledger.ts';
 import {
@@ -278,11 +289,13 @@ describe('operations: a fault at each store call', () => {
     async (_, make, expected) => {
       let faults = 0;
       let retried = 0;
+      await appendEach(rows);
+      const kept = keep(scenario);
+      const cache = newCache();
       for (const fault of ['refused', 'request-lost', 'response-lost', 'late', 'throttled'] as const) {
         for (let call = 0; ; call++) {
-          scenario = await newScenario();
-          await appendEach(rows);
-          const service = new Service(scenario.world, scenario.ledger);
+          scenario = again(kept);
+          const { service } = scenario;
           await scenario.world.clock.until(service.table.load());
           const operation = await make(service);
           const planted = service.store.faults.next('*', null, fault, { skip: call });
@@ -303,7 +316,7 @@ describe('operations: a fault at each store call', () => {
           expect(await tableRows(scenario.world)).toEqual(sorted(expected));
           if (planted.hits === 0) break;
           faults++;
-          if (call % 3 === 0) await expectValid(scenario.world, false);
+          if (call % 3 === 0) await expectValid(scenario.world, false, cache);
         }
       }
       expect(faults).toBeGreaterThan(25);

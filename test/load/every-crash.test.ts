@@ -7,17 +7,14 @@ import { serializeMetadata } from '../../src/core/iceberg/metadata.ts';
 import { currentSnapshot } from '../../src/core/iceberg/snapshot.ts';
 import type { Snapshot, Summary, TableMetadata } from '../../src/core/iceberg/types.ts';
 import { STEPS_DEFAULT } from '../../src/core/maintain/steps.ts';
-import { MemoryStore } from '../../src/store/memory.ts';
 import { metadataOf, ofDay, on, replaceOf } from '../engine/file-operations.ts';
 import { storeBucket } from '../oracle/bucket.ts';
 import { newCache } from '../oracle/cache.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { crashAt } from '../sim/crash.ts';
-import { newScenario, type Scenario, spelled, tableRows, uniqueRow } from '../sim/scenario.ts';
-import { PLACE, SERIES, SeededRandom, type SeriesRow, Service } from '../sim/service.ts';
-import { SimLedger } from '../sim/sim-ledger.ts';
-import { VirtualClock } from '../sim/virtual-clock.ts';
+import { again, type Kept, keep, newScenario, type Scenario, spelled, tableRows, uniqueRow } from '../sim/scenario.ts';
+import { PLACE, SERIES, type SeriesRow, Service } from '../sim/service.ts';
 
 /** Three commits on two days, and a snapshot in between to go back to. */
 const ROWS: SeriesRow[] = [on(0, 1), on(0, 2), on(1, 3)];
@@ -268,16 +265,10 @@ const CASES: Case[] = [
   },
 ];
 
-/** A table with rows as it was kept: each point begins with a copy of it. */
-interface Kept {
-  objects: Map<string, Uint8Array>;
-  ledger: ReturnType<SimLedger['snapshot']>;
-  nowMs: number;
-}
-
+/** A table with rows: each point begins with a copy of it. */
 async function kept({ prepare }: Pick<Case, 'prepare'>): Promise<Kept> {
   const scenario = await newScenario();
-  const { world, ledger } = scenario;
+  const { world } = scenario;
   const expiry = { 'timelake.snapshot-retention': '1s', 'timelake.min-snapshots': '1' };
   await world.clock.until(scenario.service.changes.properties(expiry, []));
   for (const row of ROWS) {
@@ -288,19 +279,7 @@ async function kept({ prepare }: Pick<Case, 'prepare'>): Promise<Kept> {
   firstSnapshot = metadataOf(scenario.service).snapshots[0]['snapshot-id'];
   if (prepare !== undefined) await world.clock.until(prepare(scenario));
   await scenario.service.drain();
-  const objects = new Map(world.memory.keys().map((key) => [key, world.memory.peek(key)?.bytes ?? new Uint8Array()]));
-  return { objects, ledger: ledger.snapshot(), nowMs: world.clock.now() };
-}
-
-/** The table again, and the incarnation that is to crash. */
-function again({ objects, ledger: durable, nowMs }: Kept): Scenario {
-  const clock = new VirtualClock(nowMs);
-  const memory = new MemoryStore({ now: () => clock.now() });
-  for (const [key, bytes] of objects) memory.plant(key, bytes);
-  const world = { clock, memory, random: new SeededRandom(11) };
-  const ledger = new SimLedger('copy');
-  ledger.restore(durable);
-  return { world, ledger, service: new Service(world, ledger), acknowledged: [] };
+  return keep(scenario);
 }
 
 /** What was validated before need not be read again: the copies share most of their files. */

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { storeBucket } from '../oracle/bucket.ts';
+import type { ValidatorCache } from '../oracle/cache.ts';
 import { rows } from '../oracle/rows.ts';
 import { assertValidTable } from '../oracle/validator.ts';
 import { PLACE, SERIES, SeededRandom, type SeriesRow, Service, type World } from './service.ts';
@@ -42,6 +43,30 @@ export async function newScenario(seed = 7): Promise<Scenario> {
   return { world, ledger, service, acknowledged: [] };
 }
 
+/** A scenario as it was kept: what is in the store and in the ledger. Incarnations are not. */
+export interface Kept {
+  objects: Map<string, Uint8Array>;
+  ledger: ReturnType<SimLedger['snapshot']>;
+  nowMs: number;
+  acknowledged: readonly string[];
+}
+
+export function keep({ world: { memory, clock }, ledger, acknowledged }: Scenario): Kept {
+  const objects = new Map(memory.keys().map((key) => [key, memory.peek(key)?.bytes ?? new Uint8Array()]));
+  return { objects, ledger: ledger.snapshot(), nowMs: clock.now(), acknowledged: [...acknowledged] };
+}
+
+/** A copy of its own of the kept scenario, with an incarnation that knows nothing yet. */
+export function again({ objects, ledger: durable, nowMs, acknowledged }: Kept): Scenario {
+  const clock = new VirtualClock(nowMs);
+  const memory = new MemoryStore({ now: () => clock.now() });
+  for (const [key, bytes] of objects) memory.plant(key, bytes);
+  const world = { clock, memory, random: new SeededRandom(11) };
+  const ledger = new SimLedger('copy');
+  ledger.restore(durable);
+  return { world, ledger, service: new Service(world, ledger), acknowledged: [...acknowledged] };
+}
+
 export const spelled = (row: SeriesRow): string => `${row.device} ${row.time} ${row.v}`;
 
 /** Appends rows and remembers them once the service said that it has them. */
@@ -56,14 +81,16 @@ export async function tableRows(world: World): Promise<string[]> {
   return found.map((row) => `${row['device']} ${row['time']} ${row['v']}`).sort();
 }
 
-export async function expectValid(world: World, hintRequired = true): Promise<void> {
-  await assertValidTable(storeBucket(world.memory), PLACE.prefix, { bucketName: 'sim-lake', hintRequired });
+/** `cache`: of copies of one scenario, which share most of their files. */
+export async function expectValid(world: World, hintRequired = true, cache?: ValidatorCache): Promise<void> {
+  const options = { bucketName: 'sim-lake', hintRequired, ...(cache && { cache }) };
+  await assertValidTable(storeBucket(world.memory), PLACE.prefix, options);
 }
 
 /** The table holds each acknowledged row once and nothing else, and every file of it is right. */
-export async function expectExactlyOnce(scenario: Scenario): Promise<void> {
+export async function expectExactlyOnce(scenario: Scenario, cache?: ValidatorCache): Promise<void> {
   expect(await tableRows(scenario.world)).toEqual([...scenario.acknowledged].sort());
-  await expectValid(scenario.world);
+  await expectValid(scenario.world, true, cache);
   expect(scenario.ledger.state().buffer.frames).toBe(0);
   expect(scenario.ledger.state().intent).toBeNull();
 }
