@@ -49,9 +49,9 @@ export class StagedAppend {
     this.#base = newTable(this.#sink);
   }
 
-  /** The body's bytes and their digest, nothing of what is in them. */
+  /** The body's bytes, nothing of what is in them, and no digest, as the request has no key. */
   async read(body: Body): Promise<number> {
-    const facts = await readWindows(body, { contentEncoding: null }, (window) => window.length);
+    const facts = await readWindows(body, { contentEncoding: null, digested: false }, (window) => window.length);
     return facts.bytes;
   }
 
@@ -64,7 +64,12 @@ export class StagedAppend {
       contentType: NDJSON,
       contentEncoding: null,
       schema,
-      options: { onError: 'refuse', epochUnit: settings.epochUnit, ingestTimeField: settings.ingestTimeColumn },
+      options: {
+        onError: 'refuse',
+        epochUnit: settings.epochUnit,
+        ingestTimeField: settings.ingestTimeColumn,
+        digested: false,
+      },
     });
     this.#columns = columns;
     this.#digest = hex(digest);

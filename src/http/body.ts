@@ -11,12 +11,14 @@ export interface BodyOptions {
   bytesMax?: number;
   /** Bytes handed on at a time, at least. */
   windowBytes?: number;
+  /** False where nothing will ask whether a body came before: a digest costs as much as reading it. */
+  digested?: boolean;
 }
 
 export interface BodyFacts {
   /** Inflated bytes. */
   bytes: number;
-  /** SHA-256 of the inflated bytes: equal bodies are equal batches, compressed or not. */
+  /** SHA-256 of the inflated bytes: equal bodies are equal batches, compressed or not. Empty when it was not asked for. */
   digest: Uint8Array;
 }
 
@@ -38,12 +40,12 @@ export type TakeWindow = (bytes: Uint8Array, last: boolean) => number | Promise<
  */
 export async function readWindows(
   body: ReadableStream<Uint8Array> | null,
-  { contentEncoding, bytesMax = BODY_BYTES_MAX, windowBytes = BODY_WINDOW_BYTES }: BodyOptions,
+  { contentEncoding, bytesMax = BODY_BYTES_MAX, windowBytes = BODY_WINDOW_BYTES, digested = true }: BodyOptions,
   take: TakeWindow,
 ): Promise<BodyFacts> {
   const coding = codingOf(contentEncoding);
   const sent = body === null ? nothing() : chunksOf(body);
-  const hash = incrementalSha256();
+  const hash = digested ? incrementalSha256() : null;
   let bytes = 0;
   let buffer = new Uint8Array(0);
   let held = 0;
@@ -65,7 +67,7 @@ export async function readWindows(
   for await (const chunk of coding === null ? sent : inflate(atMost(sent, bytesMax), coding)) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw invalid('body-too-large', `body is larger than ${bytesMax} bytes`, { bytesMax });
-    hash.update(chunk);
+    hash?.update(chunk);
     if (held + chunk.length > buffer.length) {
       const grown = new Uint8Array(Math.max(held + chunk.length, Math.min(2 * buffer.length, wanted + chunk.length)));
       grown.set(buffer.subarray(0, held));
@@ -76,7 +78,7 @@ export async function readWindows(
     if (held >= wanted) await handOn(false);
   }
   await handOn(true);
-  return { bytes, digest: hash.finish() };
+  return { bytes, digest: hash?.finish() ?? new Uint8Array(0) };
 }
 
 /** What a `Content-Encoding` names; null for none. Several in a row would multiply what a small body inflates to. */

@@ -10,7 +10,7 @@ import { gather } from '../core/columns/gather.ts';
 import type { Schema } from '../core/iceberg/types.ts';
 import { readParquet } from '../core/parquet/foreign.ts';
 import { decompressGzip, decompressZstd } from '../platform/zlib.ts';
-import { type BodyFacts, readWindows } from './body.ts';
+import { type BodyFacts, type BodyOptions, readWindows } from './body.ts';
 import { type Collected, invalidRows, rowBudget, rowBytesOf, takeRows } from './row-collector.ts';
 import type { RowsRead, RowsRequest } from './rows.ts';
 
@@ -35,8 +35,8 @@ export async function readColumnBody(
   format: ColumnFormat,
   { body, contentEncoding, schema, options }: Omit<RowsRequest, 'contentType'>,
 ): Promise<RowsRead> {
-  const { bytesMax = BODY_BYTES_MAX, windowBytes } = options;
-  const { whole, facts } = await readWhole(body, { contentEncoding, bytesMax, windowBytes });
+  const { bytesMax = BODY_BYTES_MAX, windowBytes, digested } = options;
+  const { whole, facts } = await readWhole(body, { contentEncoding, bytesMax, windowBytes, digested });
   return { ...collect(columnBodyOf(format, whole), schema, options), ...facts };
 }
 
@@ -54,7 +54,7 @@ export function columnBodyOf(format: ColumnFormat, bytes: Uint8Array): ColumnBod
 /** The inflated body, from the start of a buffer of its own: parts of it become typed arrays, which need their places. */
 export async function readWhole(
   body: ReadableStream<Uint8Array> | null,
-  { bytesMax = BODY_BYTES_MAX, ...given }: { contentEncoding: string | null; bytesMax?: number; windowBytes?: number },
+  { bytesMax = BODY_BYTES_MAX, ...given }: BodyOptions,
 ): Promise<{ whole: Uint8Array; facts: BodyFacts }> {
   const options = { ...given, bytesMax };
   let buffer = new Uint8Array(BODY_WINDOW_BYTES);

@@ -21,11 +21,11 @@ export interface ReadFrame {
 }
 
 /**
- * Reads the rows of a request into one frame for its table.
+ * Reads the rows of a request into one frame for its table. `digested`: false where no later batch will be held against it.
  *
  * @throws what `readRows` throws; invalid `malformed`, `too-many-partitions`, `too-large`
  */
-export async function readFrame(context: Ctx, named: Named): Promise<ReadFrame> {
+export async function readFrame(context: Ctx, named: Named, digested = true): Promise<ReadFrame> {
   const { req } = context;
   const onError = req.query('on_error') ?? 'refuse';
   if (onError !== 'refuse' && onError !== 'skip') throw invalid('malformed', `on_error is refuse or skip: ${onError}`);
@@ -46,6 +46,7 @@ export async function readFrame(context: Ctx, named: Named): Promise<ReadFrame> 
       evolves: isMain && settings.schemaEvolution === 'additive',
       ingestTimeField: settings.ingestTimeColumn,
       delimiter: req.query('delimiter') ?? null,
+      digested,
     },
   });
   const counts = {
@@ -62,7 +63,8 @@ export async function postRows(context: Ctx): Promise<Response> {
   const producer = producerOf(req.query('app'), req.query('epoch'), req.query('epochs'));
   const branch = branchOf(req.query('branch'), producer);
   const waitMs = waitOf(req.header('prefer') ?? null);
-  const { frame, tableUuid, counts } = await readFrame(context, { batchId, producer, ...branch });
+  const isNamed = batchId !== null || producer !== null;
+  const { frame, tableUuid, counts } = await readFrame(context, { batchId, producer, ...branch }, isNamed);
   // No rows, no batch: an empty commit would only make versions.
   if (frame === null) return context.json({ state: 'empty', ...counts });
   const answered = await objectOf(context).append(frame, tableUuid, waitMs);

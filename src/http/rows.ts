@@ -32,6 +32,8 @@ export interface RowsOptions {
   bytesMax?: number;
   /** Bytes parsed at a time; only tests have a reason to change it. */
   windowBytes?: number;
+  /** False: no digest is wanted (`readWindows`). */
+  digested?: boolean;
 }
 
 export interface RowsRequest {
@@ -44,7 +46,7 @@ export interface RowsRequest {
 }
 
 export interface RowsRead extends Collected {
-  /** SHA-256 of the inflated body. */
+  /** SHA-256 of the inflated body, if wanted. */
   digest: Uint8Array;
   /** Bytes of the inflated body. */
   bytes: number;
@@ -83,8 +85,8 @@ export async function readRows({
     textual: format === 'csv' || format === 'tsv',
   });
   const reader = readerOf(format, collector, { schema, delimiter: given, evolves: options.evolves });
-  const { windowBytes } = options;
-  const facts = await readWindows(body, { contentEncoding, bytesMax, windowBytes }, (window, last) =>
+  const { windowBytes, digested } = options;
+  const facts = await readWindows(body, { contentEncoding, bytesMax, windowBytes, digested }, (window, last) =>
     reader.take(window, last),
   );
   return { ...collector.finish(), ...facts };

@@ -12,7 +12,10 @@ export interface Producer {
 export interface Frame {
   /** Given by the ledger at accept, one more than the batch before: the own app's epoch. */
   sequence: number;
-  /** Hexadecimal SHA-256 of the batch's body as it was sent, and the branch if it names one: for idempotency. */
+  /**
+   * Hexadecimal SHA-256 of the batch's body as it was sent, and the branch if it names one: for idempotency. Of no meaning
+   * without a batch id or producer.
+   */
   digest: string;
   /** The producer's name for the batch, when it gave one. */
   batchId: string | null;
