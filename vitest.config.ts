@@ -62,7 +62,7 @@ export default defineConfig({
           cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings: { ACCESS: 'local' } } }),
         ],
         // Files share runtimes: one that starts has the whole source sent to it again.
-        test: { name: 'workerd', isolate: false, include: ['test/workerd/**/*.test.ts'] },
+        test: { name: 'workerd', isolate: false, include: ['test/workerd/**/*.test.ts'], testTimeout: 30_000 },
       },
       {
         // A minute each, and the machine to themselves: apart from `npm test`.
