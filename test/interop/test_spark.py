@@ -193,6 +193,8 @@ def test_the_service_goes_on_from_what_spark_writes(name: str, ask: Ask) -> None
     ask(f"DELETE FROM rest.{name} WHERE device = 'a' AND time >= '2026-01-04' AND time < '2026-01-04 05:00:00'")
     service.append(name, _rows(7, 1, new="us"))
     assert ask(f"SELECT count(*) n FROM lake.{name} WHERE device = 'a' AND time >= '2026-01-04'") == [Row(n=19 + 1 + 2 + 1)]
+    # Faults are told by the work that meets them.
+    assert service.admin(name, "POST", "/maintain")["steps"]["index"]["report"]["reason"] == "delete-files"
     assert [fault["kind"] for fault in service.describe(name)["status"]["faults"]] == ["foreign-delete-files"]
     with pytest.raises(service.Refused, match="delete-files"):
         service.admin(name, "GET", "/rows?from=2026-01-04")
