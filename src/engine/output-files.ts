@@ -65,6 +65,8 @@ export class OutputFiles {
   #from = 0;
   #pendingRows = 0;
   #pendingBytes = 0;
+  /** Part of the upload that is under way: there is one at a time. */
+  readonly #part = new Uint8Array(PART_BYTES_MIN);
   #open: { writer: ParquetWriter; upload: PartUpload; path: string } | null = null;
 
   constructor(ports: OutputPorts, plan: OutputPlan) {
@@ -95,6 +97,7 @@ export class OutputFiles {
   async finish(): Promise<DataFile[]> {
     while (this.#pendingRows > 0) await this.#write(Math.min(this.#pendingRows, this.#groupRows()));
     await this.#close();
+    release(this.#part);
     return this.#files;
   }
 
@@ -161,7 +164,7 @@ export class OutputFiles {
     const key = `${place.prefix}/${path}`;
     this.#plan.creates(key);
     const writer = new ParquetWriter(schema, this.#options, this.#ports.compress);
-    return { writer, upload: new PartUpload(this.#ports, this.#plan, key), path };
+    return { writer, upload: new PartUpload(this.#ports, this.#plan, key, this.#part), path };
   }
 
   async #close(): Promise<void> {
@@ -181,15 +184,17 @@ class PartUpload {
   readonly #ports: OutputPorts;
   readonly #plan: Pick<OutputPlan, 'begins' | 'ends'>;
   readonly #key: string;
-  readonly #part = new Uint8Array(PART_BYTES_MIN);
+  readonly #part: Uint8Array;
   #length = 0;
   #parts = 0;
   #multipart: Multipart | null = null;
 
-  constructor(ports: OutputPorts, plan: Pick<OutputPlan, 'begins' | 'ends'>, key: string) {
+  /** `part` is memory for one part, which the next upload may have once this one has ended. */
+  constructor(ports: OutputPorts, plan: Pick<OutputPlan, 'begins' | 'ends'>, key: string, part: Uint8Array) {
     this.#ports = ports;
     this.#plan = plan;
     this.#key = key;
+    this.#part = part;
   }
 
   async push(chunks: readonly Uint8Array[]): Promise<void> {

@@ -8,8 +8,13 @@ const RELEASED_BYTES_MIN = 1024;
  * The array and all views of its buffer have no elements afterwards, so this is for whoever made it and has let no one
  * keep it. Views of a part of a buffer are left alone: the rest is someone else's.
  */
-export function release(view: Uint8Array | Int32Array | Uint32Array | BigInt64Array | Float32Array | Float64Array) {
-  if (view.byteLength < RELEASED_BYTES_MIN) return;
-  const { buffer } = view;
-  if (buffer instanceof ArrayBuffer && view.byteLength === buffer.byteLength) buffer.transfer(0);
+export function release(view: Releasable): void {
+  if (view.byteLength === view.buffer.byteLength) releaseBuffer(view);
 }
+
+/** The same of the whole buffer behind a view, whatever part of it the view is: for scratch of which only a part is kept. */
+export function releaseBuffer({ buffer }: Releasable): void {
+  if (buffer.byteLength >= RELEASED_BYTES_MIN && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+export type Releasable = Uint8Array | Int32Array | Uint32Array | BigInt64Array | Float32Array | Float64Array;

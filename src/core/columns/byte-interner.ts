@@ -1,3 +1,4 @@
+import { release } from '../base/release.ts';
 import type { ByteStrings } from './columns.ts';
 
 /** Slots looked at before a table gives up: entries chosen to collide must not cost quadratic time. */
@@ -38,7 +39,9 @@ export class ByteInterner {
   /** All entries in order of their numbers. The interner is spent. */
   finish(): ByteStrings {
     const offsets = this.offsets.slice(0, this.size + 1);
-    return { bytes: this.bytes.slice(0, offsets[this.size]), offsets };
+    const bytes = this.bytes.slice(0, offsets[this.size]);
+    for (const array of [this.bytes, this.offsets, this.hashes, this.table]) release(array);
+    return { bytes, offsets };
   }
 
   private add(source: Uint8Array, from: number, to: number, hash: number, slot: number): number {
@@ -72,12 +75,14 @@ export class ByteInterner {
       while (table[slot] !== 0) slot = (slot + 1) & mask;
       table[slot] = number + 1;
     }
+    release(this.table);
     this.table = table;
   }
 }
 
 function grown<A extends Uint8Array | Int32Array>(from: A, to: A): A {
   to.set(from);
+  release(from);
   return to;
 }
 

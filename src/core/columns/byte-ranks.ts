@@ -1,3 +1,4 @@
+import { release } from '../base/release.ts';
 import type { ByteStrings } from './columns.ts';
 import { countOf } from './columns.ts';
 
@@ -24,7 +25,8 @@ export function ranksOf(strings: ByteStrings): { ranks: Uint32Array; distinct: n
     if (i > 0 && compareEntries(strings, order[i - 1], order[i], 0) !== 0) distinct++;
     ranks[order[i]] = distinct;
   }
-  return { ranks, distinct: order.length === 0 ? 0 : distinct + 1 };
+  release(order);
+  return { ranks, distinct: ranks.length === 0 ? 0 : distinct + 1 };
 }
 
 /** Entry numbers in ascending order of their bytes. */
@@ -56,6 +58,8 @@ function orderOf(strings: ByteStrings): Uint32Array {
       start = end;
     }
   }
+  release(keys);
+  release(scratch);
   return order;
 }
 

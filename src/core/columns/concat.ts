@@ -1,6 +1,7 @@
 import { assert } from '../base/assert.ts';
 import { rejected } from '../base/errors.ts';
 import { DICTIONARY_ENTRIES_MAX } from '../base/limits.ts';
+import { release } from '../base/release.ts';
 import type { NestedField, Schema, Type } from '../iceberg/types.ts';
 import { ByteInterner } from './byte-interner.ts';
 import { type ByteStrings, type Column, type ColumnData, type Columns, countOf, int32Pairs } from './columns.ts';
@@ -166,6 +167,7 @@ function joinedDictionary(sources: Source[], rows: number, entriesMax: number) {
         if (newCodes[code] < 0) return null;
       }
       for (let i = 0; i < count; i++) codes[at + i] = column.codes[i] < 0 ? -1 : newCodes[column.codes[i]];
+      release(newCodes);
     }
     at += count;
   }

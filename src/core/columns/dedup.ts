@@ -1,3 +1,4 @@
+import { release } from '../base/release.ts';
 import type { Column } from './columns.ts';
 import { compareWords, equalWords, type Word, wordsOf } from './order-words.ts';
 
@@ -21,6 +22,7 @@ export function winnersOf(sorted: Uint32Array, key: readonly Word[], ingestTime:
     if (count === 0 || !equalWords(key, winners[count - 1], row)) winners[count++] = row;
     else if (compareWords(ingest, winners[count - 1], row) <= 0) winners[count - 1] = row;
   }
+  for (const { values } of ingest) release(values);
   return winners.subarray(0, count);
 }
 

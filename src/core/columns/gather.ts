@@ -1,5 +1,6 @@
 import { invalid } from '../base/errors.ts';
 import { COLUMN_BYTES_MAX } from '../base/limits.ts';
+import { release } from '../base/release.ts';
 import { type ByteStrings, type Column, type Columns, countOf, int32Pairs } from './columns.ts';
 
 /** Row numbers in an order of their own: a permutation, or any selection. */
@@ -27,7 +28,7 @@ export function allRows(rows: number): Uint32Array {
 
 /** One column of `gather`. */
 export function gatherColumn(column: Column, rows: RowIndexes): Column {
-  const validity = column.validity === null ? null : withNulls(gatherBytes(column.validity, rows));
+  const validity = column.validity === null ? null : gatherValidity(column.validity, rows);
   switch (column.kind) {
     case 'boolean':
       return { kind: 'boolean', values: gatherBytes(column.values, rows), validity };
@@ -119,6 +120,13 @@ export function withNulls(validity: Uint8Array): Uint8Array | null {
   return validity.includes(0) ? validity : null;
 }
 
+function gatherValidity(validity: Uint8Array, rows: RowIndexes): Uint8Array | null {
+  const gathered = gatherBytes(validity, rows);
+  if (gathered.includes(0)) return gathered;
+  release(gathered);
+  return null;
+}
+
 /** Drops the entries that no code names. `codes` are rewritten in place. */
 function withUsedEntries(codes: Int32Array, dictionary: ByteStrings): { codes: Int32Array; dictionary: ByteStrings } {
   const entries = countOf(dictionary);
@@ -127,6 +135,7 @@ function withUsedEntries(codes: Int32Array, dictionary: ByteStrings): { codes: I
   let used = 0;
   for (let code = 0; code < entries; code++) used += newCodes[code];
   if (used === entries) {
+    release(newCodes);
     const { bytes, offsets } = dictionary;
     return { codes, dictionary: { bytes: bytes.slice(), offsets: offsets.slice() } };
   }
@@ -138,7 +147,10 @@ function withUsedEntries(codes: Int32Array, dictionary: ByteStrings): { codes: I
     newCodes[code] = next++;
   }
   for (let i = 0; i < codes.length; i++) if (codes[i] >= 0) codes[i] = newCodes[codes[i]];
-  return { codes, dictionary: gatherStrings(dictionary, kept) };
+  const keptEntries = gatherStrings(dictionary, kept);
+  release(newCodes);
+  release(kept);
+  return { codes, dictionary: keptEntries };
 }
 
 function gatherInt32(source: Int32Array, rows: RowIndexes): Int32Array {

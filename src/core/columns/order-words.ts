@@ -1,4 +1,5 @@
 import { invalid } from '../base/errors.ts';
+import { release } from '../base/release.ts';
 import type { SortField, Type } from '../iceberg/types.ts';
 import { ranksOf } from './byte-ranks.ts';
 import { type ByteStrings, type Column, int32Pairs } from './columns.ts';
@@ -77,6 +78,7 @@ function valueWords(rows: number, column: Column, type: Type, descending: boolea
       const { ranks, distinct } = ranksOf(column.dictionary);
       const values = new Uint32Array(rows);
       for (let row = 0; row < rows; row++) if (column.codes[row] >= 0) values[row] = ranks[column.codes[row]];
+      release(ranks);
       return rankWords(values, distinct, descending);
     }
     case 'bytes': {
@@ -131,7 +133,10 @@ function int64Words(pairs: Int32Array, validity: Uint8Array | null, descending: 
   const high = new Uint32Array(rows);
   int64Differences(pairs, range, descending ? 'max' : 'min', low, high);
   const span = int64Span(range);
-  if (span.hi === 0) return [{ values: low, bits: bitsOf(span.lo) }];
+  if (span.hi === 0) {
+    release(high);
+    return [{ values: low, bits: bitsOf(span.lo) }];
+  }
   return [
     { values: high, bits: bitsOf(span.hi) },
     { values: low, bits: 32 },
@@ -181,11 +186,16 @@ function packed(rows: number, words: Word[]): Word[] {
   const out: Word[] = [];
   for (let i = words.length - 1; i >= 0; i--) {
     const word = words[i];
-    if (word.bits === 0) continue;
+    if (word.bits === 0) {
+      release(word.values);
+      continue;
+    }
     const lower = out[0];
     if (lower !== undefined && lower.bits + word.bits <= 32) {
       const values = new Uint32Array(rows);
       for (let row = 0; row < rows; row++) values[row] = lower.values[row] | (word.values[row] << lower.bits);
+      release(lower.values);
+      release(word.values);
       out[0] = { values, bits: lower.bits + word.bits };
     } else out.unshift(word);
   }

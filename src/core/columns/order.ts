@@ -1,4 +1,5 @@
 import { invalid } from '../base/errors.ts';
+import { release } from '../base/release.ts';
 import type { SortOrder } from '../iceberg/types.ts';
 import type { Columns } from './columns.ts';
 import { compareWords, type SortKey, type Word, wordsOf } from './order-words.ts';
@@ -48,6 +49,7 @@ export function sortByWords(rows: number, words: readonly Word[]): Uint32Array {
       [from, to] = [to, from];
     }
   }
+  release(to);
   return from;
 }
 

@@ -23,7 +23,7 @@ export function releaseColumn(column: Column): void {
   }
 }
 
-function releaseStrings({ bytes, offsets }: ByteStrings): void {
+export function releaseStrings({ bytes, offsets }: ByteStrings): void {
   release(bytes);
   release(offsets);
 }

@@ -1,6 +1,6 @@
 import { assert } from '../base/assert.ts';
 import { invalid } from '../base/errors.ts';
-import { release } from '../base/release.ts';
+import { release, releaseBuffer } from '../base/release.ts';
 import type { Columns } from '../columns/columns.ts';
 import { compareRows } from '../columns/compare-rows.ts';
 import { concat } from '../columns/concat.ts';
@@ -99,11 +99,14 @@ export class Merger {
     let sorted = sortByWords(rows.rows, words);
     if (dedup !== 'none') {
       const place = schema.fields.findIndex(({ id }) => id === dedup.ingestTimeId);
-      sorted = winnersOf(sorted, words, place === -1 ? null : rows.columns[place]);
+      const winners = winnersOf(sorted, words, place === -1 ? null : rows.columns[place]);
+      release(sorted);
+      sorted = winners;
       this.duplicates += rows.rows - sorted.length;
       if (!this.#isUsedUp && sorted.length > 0) sorted = this.#hold(rows, sorted, parts, inputs);
     }
     const taken = gather(rows, sorted);
+    releaseBuffer(sorted);
     // One part alone is not copied: its memory is that of the window, which may still have rows.
     if (parts.length > 1) releaseColumns(rows);
     for (const { values } of words) release(values);

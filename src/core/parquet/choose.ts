@@ -1,8 +1,9 @@
 import type { Compress } from '../base/codecs.ts';
 import { ENCODING_SAMPLE_ROWS, ENCODING_TRIAL_BYTES_MIN } from '../base/encoding-limits.ts';
 import { ZSTD_INPUT_BYTES_MAX } from '../base/limits.ts';
+import { release } from '../base/release.ts';
 import type { Dense } from './dense.ts';
-import { buildDictionary, type LocalDictionary } from './dictionary.ts';
+import { buildDictionary, type LocalDictionary, releaseDictionary } from './dictionary.ts';
 import { BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED, DOUBLE, FLOAT, type Leaf, PLAIN, RLE_DICTIONARY } from './layout.ts';
 import { encodeValues } from './page.ts';
 import type { ByteSink } from './sink.ts';
@@ -78,19 +79,19 @@ export function chooseEncoding(
   const sizeOf = (choice: Choice): number => {
     sink.clear();
     encodeValues(sink, dense, choice.encoding, choice.dictionary, from, to);
-    const size = (compress(sink.view()).length * count) / (to - from);
+    const size = (compressedLength(sink, compress) * count) / (to - from);
     if (choice.dictionary === null) return size;
     const { entries } = choice.dictionary;
     sink.clear();
     encodeValues(sink, entries, PLAIN, null, 0, entries.count);
-    return size + compress(sink.view()).length + DICTIONARY_OVERHEAD;
+    return size + compressedLength(sink, compress) + DICTIONARY_OVERHEAD;
   };
   const dictionary = buildDictionary(dense);
   const candidates: Choice[] = [];
   // Where no value comes twice, the dictionary is the plain page itself, and there are the indices beside it.
   if (dictionary !== null && dictionary.entries.count < count) {
     candidates.push({ encoding: RLE_DICTIONARY, dictionary });
-  }
+  } else if (dictionary !== null) releaseDictionary(dictionary);
   const other = encodings === 'auto' ? special(leaf) : null;
   if (other !== null) candidates.push({ encoding: other, dictionary: null });
   // Nothing to choose from: many columns of one append are so.
@@ -104,7 +105,16 @@ export function chooseEncoding(
       least = size;
     }
   }
+  if (dictionary !== null && best.dictionary !== dictionary) releaseDictionary(dictionary);
   return best;
+}
+
+function compressedLength(sink: ByteSink, compress: Compress): number {
+  const compressed = compress(sink.view());
+  const { length } = compressed;
+  // A compressor may give back what it got.
+  if (compressed.buffer !== sink.bytes.buffer) release(compressed);
+  return length;
 }
 
 /** The middle of the chunk: its start may hold one device only, or the values of a start-up. */

@@ -4,8 +4,8 @@ import { release } from '../base/release.ts';
 import type { Column } from '../columns/columns.ts';
 import type { Value } from '../iceberg/types.ts';
 import { type Choice, chooseEncoding, type Encodings, worthTrying } from './choose.ts';
-import { countValid, type Dense, densify } from './dense.ts';
-import { buildDictionary } from './dictionary.ts';
+import { countValid, type Dense, densify, releaseDense } from './dense.ts';
+import { buildDictionary, releaseDictionary } from './dictionary.ts';
 import type { BoundaryOrder, ChunkFacts, PageFacts } from './footer-write.ts';
 import { type Leaf, PLAIN, RLE_DICTIONARY } from './layout.ts';
 import {
@@ -131,6 +131,8 @@ export class ChunkWriter {
       lower = valueAt(leaf, source, min, false);
       upper = valueAt(leaf, source, max, true);
     }
+    if (dictionary !== null) releaseDictionary(dictionary);
+    releaseDense(dense, rows);
     const floating = (dense.kind === 'word' || dense.kind === 'pair') && dense.floats !== null;
     return { facts, nans: floating ? nans : null, lower, upper };
   }

@@ -1,7 +1,8 @@
 import type { Decompress } from '../base/codecs.ts';
 import { BATCH_COLUMN_BYTES_MAX, PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
-import { release } from '../base/release.ts';
+import { type Releasable, release } from '../base/release.ts';
 import type { ByteStrings, Column } from '../columns/columns.ts';
+import { releaseStrings } from '../columns/release.ts';
 import {
   broken,
   Cursor,
@@ -119,7 +120,9 @@ function readFixed(reader: ChunkReader): Column {
     release(cursor.bytes);
     valid += count;
   }
-  const nulls = valid === rows ? null : validity;
+  if (indices !== null) release(indices);
+  if (dictionary !== null) release(dictionary);
+  const nulls = validityOf(validity, valid, rows);
   switch (physical) {
     case BOOLEAN:
       return { kind: 'boolean', values: bytes, validity: nulls };
@@ -261,12 +264,14 @@ function readStrings(reader: ChunkReader): Column {
       parts.push({ at, rows: page.rows, count, cursor });
     } else throw unsupported(`encoding ${page.encoding} of column ${column.name}`);
   }
-  const nulls = valid === rows ? null : validity;
+  const nulls = validityOf(validity, valid, rows);
   if (codes !== null && dictionary !== null && parts.every((part) => part.cursor === null)) {
     return { kind: 'dictionary', codes, dictionary, validity: nulls };
   }
   const values = joinStrings(parts, rows, nulls, codes, dictionary);
   for (const { cursor } of parts) if (cursor !== null) release(cursor.bytes);
+  if (codes !== null) release(codes);
+  if (dictionary !== null) releaseStrings(dictionary);
   return { kind: 'bytes', values, validity: nulls };
 }
 
@@ -357,36 +362,48 @@ function copyStrings(
   return end;
 }
 
-/** Rows `from` to `to` of a column of `rows` rows. Values at null slots stay zero. */
+/** The validity, or null when no row is null. */
+function validityOf(validity: Uint8Array | null, valid: number, rows: number): Uint8Array | null {
+  if (validity === null || valid < rows) return validity;
+  release(validity);
+  return null;
+}
+
+/** Rows `from` to `to` of a column of `rows` rows, whose memory is given back. Values at null slots stay zero. */
 function cut(column: Column, from: number, to: number, rows: number): Column {
   if (from === 0 && to === rows) return column;
-  let validity = column.validity === null ? null : column.validity.slice(from, to);
+  let validity = column.validity === null ? null : cutOut(column.validity, from, to);
   if (validity !== null && !validity.includes(0)) validity = null;
   switch (column.kind) {
     case 'boolean':
-      return { ...column, values: column.values.slice(from, to), validity };
+      return { ...column, values: cutOut(column.values, from, to), validity };
     case 'int32':
-      return { ...column, values: column.values.slice(from, to), validity };
+      return { ...column, values: cutOut(column.values, from, to), validity };
     case 'int64':
-      return { ...column, values: column.values.slice(from, to), validity };
+      return { ...column, values: cutOut(column.values, from, to), validity };
     case 'float32':
-      return { ...column, values: column.values.slice(from, to), validity };
+      return { ...column, values: cutOut(column.values, from, to), validity };
     case 'float64':
-      return { ...column, values: column.values.slice(from, to), validity };
+      return { ...column, values: cutOut(column.values, from, to), validity };
     case 'fixed':
-      return { ...column, values: column.values.slice(from * column.width, to * column.width), validity };
+      return { ...column, values: cutOut(column.values, from * column.width, to * column.width), validity };
     case 'dictionary':
-      return { ...column, codes: column.codes.slice(from, to), validity };
+      return { ...column, codes: cutOut(column.codes, from, to), validity };
     case 'bytes': {
       const { bytes, offsets } = column.values;
       const start = offsets[from];
-      const values = {
-        bytes: bytes.slice(start, offsets[to]),
-        offsets: offsets.slice(from, to + 1).map((offset) => offset - start),
-      };
-      return { kind: 'bytes', values, validity };
+      const kept = cutOut(bytes, start, offsets[to]);
+      const ends = cutOut(offsets, from, to + 1);
+      for (let i = 0; i < ends.length; i++) ends[i] -= start;
+      return { kind: 'bytes', values: { bytes: kept, offsets: ends }, validity };
     }
     case 'nested':
       return { ...column, values: column.values.slice(from, to), validity };
   }
+}
+
+function cutOut<A extends Releasable>(array: A, from: number, to: number): A {
+  const part = array.slice(from, to) as A;
+  release(array);
+  return part;
 }

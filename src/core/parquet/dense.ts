@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts';
+import { release } from '../base/release.ts';
 import { type ByteStrings, type Column, int32Pairs } from '../columns/columns.ts';
 import { BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64, type Leaf } from './layout.ts';
 
@@ -96,6 +97,26 @@ export function densify(column: Column, from: number, to: number): Dense {
     }
     case 'nested':
       assert(false, 'a nested column has no dense form');
+  }
+}
+
+/** Gives back what `densify` made of `rows` rows: only where some are null, or for texts without a dictionary, is it no view. */
+export function releaseDense(dense: Dense, rows: number): void {
+  const isOwn = dense.count < rows;
+  switch (dense.kind) {
+    case 'boolean':
+      if (isOwn) release(dense.values);
+      break;
+    case 'word':
+    case 'pair':
+      if (isOwn) release(dense.words);
+      break;
+    case 'fixed':
+      if (isOwn) release(dense.bytes);
+      break;
+    case 'strings':
+      if (isOwn || !dense.unique) release(dense.codes);
+      break;
   }
 }
 

@@ -1,4 +1,5 @@
 import { DICTIONARY_PAGE_BYTES_MAX } from '../base/encoding-limits.ts';
+import { type Releasable, release, releaseBuffer } from '../base/release.ts';
 import type { Dense } from './dense.ts';
 
 /** A chunk's own dictionary: its entries in order of first appearance, and for each value the index of its entry. */
@@ -23,6 +24,28 @@ export function buildDictionary(dense: Dense): LocalDictionary | null {
   if (count > 4 * PROBE && build(probe(dense), PROBE_DISTINCT_MAX) === null) return null;
   // A chunk of a few values may be all distinct: the caller compares sizes anyway.
   return build(dense, Math.max(16, Math.floor((count * 2) / 3)));
+}
+
+/** Gives the memory of a dictionary back. Texts are the column's own. */
+export function releaseDictionary({ entries, indices }: LocalDictionary): void {
+  release(indices);
+  switch (entries.kind) {
+    case 'word':
+    case 'pair':
+      releaseBuffer(entries.words);
+      break;
+    case 'fixed':
+      release(entries.bytes);
+      break;
+    case 'strings':
+      releaseBuffer(entries.codes);
+      break;
+  }
+}
+
+function givenUp(...scratch: Releasable[]): null {
+  for (const array of scratch) release(array);
+  return null;
 }
 
 function build(dense: Dense, distinctMax: number): LocalDictionary | null {
@@ -86,13 +109,14 @@ function ofWords(dense: Of<'word'>, distinctMax: number): LocalDictionary | null
       found = table[slot];
     }
     if (found === 0) {
-      if (size === entriesMax) return null;
+      if (size === entriesMax) return givenUp(table, entries, indices);
       entries[size] = word;
       found = ++size;
       table[slot] = found;
     }
     indices[i] = found - 1;
   }
+  release(table);
   return { entries: { kind: 'word', count: size, words: entries.subarray(0, size), floats: null }, indices };
 }
 
@@ -116,7 +140,7 @@ function ofPairs(dense: Of<'pair'>, distinctMax: number): LocalDictionary | null
       found = table[slot];
     }
     if (found === 0) {
-      if (size === entriesMax) return null;
+      if (size === entriesMax) return givenUp(table, entries, indices);
       entries[2 * size] = lo;
       entries[2 * size + 1] = hi;
       found = ++size;
@@ -124,6 +148,7 @@ function ofPairs(dense: Of<'pair'>, distinctMax: number): LocalDictionary | null
     }
     indices[i] = found - 1;
   }
+  release(table);
   return { entries: { kind: 'pair', count: size, words: entries.subarray(0, 2 * size), floats: null }, indices };
 }
 
@@ -134,11 +159,14 @@ function ofFixed(dense: Of<'fixed'>, distinctMax: number): LocalDictionary | nul
   const codes = new Int32Array(count);
   for (let i = 0; i < count; i++) codes[i] = i;
   const found = ofStrings({ kind: 'strings', count, strings: { bytes, offsets }, codes, unique: false }, distinctMax);
+  release(offsets);
+  release(codes);
   if (found === null || found.entries.kind !== 'strings') return null;
   const entries = new Uint8Array(found.entries.count * width);
   found.entries.codes.forEach((code, i) => {
     entries.set(bytes.subarray(code * width, (code + 1) * width), i * width);
   });
+  releaseBuffer(found.entries.codes);
   return { entries: { kind: 'fixed', count: found.entries.count, width, bytes: entries }, indices: found.indices };
 }
 
@@ -155,13 +183,14 @@ function ofCodes(dense: Of<'strings'>, distinctMax: number): LocalDictionary | n
     let found = local[code];
     if (found === 0) {
       bytes += 4 + strings.offsets[code + 1] - strings.offsets[code];
-      if (size === order.length || bytes > DICTIONARY_PAGE_BYTES_MAX) return null;
+      if (size === order.length || bytes > DICTIONARY_PAGE_BYTES_MAX) return givenUp(local, order, indices);
       order[size] = code;
       found = ++size;
       local[code] = found;
     }
     indices[i] = found - 1;
   }
+  release(local);
   return { entries: { kind: 'strings', count: size, strings, codes: order.subarray(0, size), unique: true }, indices };
 }
 
@@ -189,7 +218,7 @@ function ofStrings(dense: Of<'strings'>, distinctMax: number): LocalDictionary |
     }
     if (found === 0) {
       total += 4 + end - start;
-      if (size === entriesMax || total > DICTIONARY_PAGE_BYTES_MAX) return null;
+      if (size === entriesMax || total > DICTIONARY_PAGE_BYTES_MAX) return givenUp(table, order, hashes, indices);
       order[size] = codes[i];
       hashes[size] = hash;
       found = ++size;
@@ -197,6 +226,8 @@ function ofStrings(dense: Of<'strings'>, distinctMax: number): LocalDictionary |
     }
     indices[i] = found - 1;
   }
+  release(table);
+  release(hashes);
   return { entries: { kind: 'strings', count: size, strings, codes: order.subarray(0, size), unique: true }, indices };
 }
 

@@ -20,6 +20,8 @@ export class FlatWriter {
   readonly #columns: FileColumn[];
   readonly #rowGroups: RowGroupFacts[] = [];
   readonly #sink = new ByteSink(64 * 1024);
+  /** Scratch for one page of any column. */
+  readonly #page = new ByteSink(48 * 1024);
   #chunks: Uint8Array[] = [MAGIC];
   #length = MAGIC.length;
   #rows = 0;
@@ -27,8 +29,7 @@ export class FlatWriter {
   constructor(schema: Schema, options: ParquetOptions, compress: Compress) {
     this.#leaves = schema.fields.map(leafOf);
     this.#options = options;
-    const page = new ByteSink(48 * 1024);
-    this.#chunkWriters = this.#leaves.map((leaf) => new ChunkWriter(leaf, options.encodings, compress, page));
+    this.#chunkWriters = this.#leaves.map((leaf) => new ChunkWriter(leaf, options.encodings, compress, this.#page));
     this.#columns = this.#leaves.map((leaf) => new FileColumn(leaf));
   }
 
@@ -63,6 +64,8 @@ export class FlatWriter {
       keyValues,
     });
     this.#emit();
+    this.#sink.release();
+    this.#page.release();
     return {
       recordCount: this.#rows,
       fileSizeInBytes: this.#length,

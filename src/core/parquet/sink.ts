@@ -1,3 +1,5 @@
+import { release } from '../base/release.ts';
+
 /** A growing byte buffer that encoders write into. Reused from page to page: `clear` keeps the memory. */
 export class ByteSink {
   bytes: Uint8Array;
@@ -13,6 +15,7 @@ export class ByteSink {
     if (needed > this.bytes.length) {
       const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2));
       grown.set(this.bytes.subarray(0, this.length));
+      release(this.bytes);
       this.bytes = grown;
     }
     return this.length;
@@ -83,5 +86,10 @@ export class ByteSink {
 
   clear(): void {
     this.length = 0;
+  }
+
+  /** Gives the memory back: nothing is written any more. */
+  release(): void {
+    release(this.bytes);
   }
 }
