@@ -6,6 +6,7 @@ import { rows as tableRows } from '../oracle/rows.ts';
 import { validateTable } from '../oracle/validator.ts';
 import { DAY, type Scenario } from '../sim/scenario.ts';
 import { PLACE, SERIES } from '../sim/service.ts';
+import { metadataOf } from './file-operations.ts';
 import { commitRows, duckdbFile, NESTED, NESTED_IDS, NESTED_NAMES, newTable, theirAppend } from './foreign-files.ts';
 
 /** Compaction of nested columns, and of files that other writers made, by DuckDB. */
@@ -13,8 +14,8 @@ import { commitRows, duckdbFile, NESTED, NESTED_IDS, NESTED_NAMES, newTable, the
 const TUPLE = [Number(DAY / 86_400_000_000n)];
 const FLAT_IDS = '{time: 1, device: 2, v: 3, _ingest_ts: 4}';
 
-function maintain({ world, service }: Scenario): Promise<MaintainReport> {
-  return world.clock.until(service.compactor.maintain(true, false));
+function maintain({ world, service }: Scenario, dryRun = false): Promise<MaintainReport> {
+  return world.clock.until(service.compactor.maintain(true, dryRun));
 }
 
 /** All rows by their key, spelled: the oracle reads the files. */
@@ -116,6 +117,25 @@ describe('compaction of nested columns and of files that others wrote', () => {
     expect(await maintain(scenario)).toMatchObject({ leftAlone: [], slices: [{ files: 3, made: { rows: 32n } }] });
     await expectOursValid(scenario);
     expect((await rowsOf(scenario)).size).toBe(32);
+  });
+
+  test('a file that could not be read is tried again when it has left the table and comes back whole', async () => {
+    const scenario = await newTable(SERIES);
+    const { world, service } = scenario;
+    for (const v of [1, 2]) await commitRows(scenario, [[DAY + BigInt(v), 'd0', BigInt(v)]]);
+    const before = metadataOf(service)['current-snapshot-id'] as bigint;
+    const query = `select make_timestamptz(${DAY} + i) as time, 'd1' as device, i as v, make_timestamptz(5) as _ingest_ts
+      from range(3) t(i)`;
+    const whole = await duckdbFile(query, FLAT_IDS, 'codec zstd');
+    const file = { rows: 3, tuple: TUPLE, sortOrderId: 1, filePath: `${PLACE.location}/data/theirs-again.parquet` };
+    await theirAppend(scenario, new Uint8Array(whole.length), file);
+    const left = [{ reason: 'unreadable', files: 1 }];
+    expect(await maintain(scenario)).toMatchObject({ leftAlone: left, slices: [{ files: 2 }] });
+    await world.clock.until(service.changes.rollback(before));
+    expect(await maintain(scenario, true)).toMatchObject({ leftAlone: [], slices: [{ files: 2 }] });
+    world.memory.plant(`${PLACE.prefix}/data/theirs-again.parquet`, whole);
+    await theirAppend(scenario, whole, file);
+    expect(await maintain(scenario)).toMatchObject({ leftAlone: [], slices: [{ files: 3, made: { rows: 5n } }] });
   });
 
   test('of rows of one key in a file that has to be sorted, taken at one time, the last one counts', async () => {

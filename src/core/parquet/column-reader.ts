@@ -1,3 +1,4 @@
+import { assert } from '../base/assert.ts';
 import type { Decompress } from '../base/codecs.ts';
 import { BATCH_COLUMN_BYTES_MAX, PARQUET_READ_ROWS_MAX } from '../base/limits.ts';
 import { type Releasable, release } from '../base/release.ts';
@@ -28,7 +29,39 @@ import {
   RLE,
   RLE_DICTIONARY,
 } from './layout.ts';
-import { type DataPage, type DictionaryPage, findPages, inflate, openPage } from './page-reader.ts';
+import { canInflate, type DataPage, type DictionaryPage, findPages, inflate, openPage } from './page-reader.ts';
+
+/** How the values of a page are decoded. */
+type Form = 'plain' | 'dictionary' | 'runs' | 'deltas' | 'streams';
+
+/** The form of an encoding of a physical type; null: it is not read here. What is not named here is not decoded. */
+function formOf(encoding: number, physical: number): Form | null {
+  switch (encoding) {
+    case PLAIN:
+      return 'plain';
+    case RLE_DICTIONARY:
+    case PLAIN_DICTIONARY:
+      return 'dictionary';
+    case RLE:
+      return physical === BOOLEAN ? 'runs' : null;
+    case DELTA_BINARY_PACKED:
+      return physical === INT32 || physical === INT64 ? 'deltas' : null;
+    case BYTE_STREAM_SPLIT:
+      return physical === FLOAT || physical === DOUBLE ? 'streams' : null;
+    default:
+      return null;
+  }
+}
+
+/** Encodings that a footer names for levels, RLE; and BIT_PACKED, by old writers, for levels that are not there. */
+const LEVELS: readonly number[] = [RLE, 4];
+
+/** True when `readChunk` knows all that the footer says of a chunk's pages. */
+export function canReadChunk({ codec, encodings }: ColumnChunk, { physical }: FileColumn): boolean {
+  return (
+    canInflate(codec) && encodings.every((encoding) => LEVELS.includes(encoding) || formOf(encoding, physical) !== null)
+  );
+}
 
 /** One chunk's rows `from` to `to` of a row group of `groupRows`, in the file's own type. */
 export function readChunk(
@@ -62,8 +95,8 @@ interface ChunkReader {
   decompress: Decompress;
 }
 
-function isDictionary(encoding: number): boolean {
-  return encoding === RLE_DICTIONARY || encoding === PLAIN_DICTIONARY;
+function isDictionary({ encoding }: DataPage, { physical }: FileColumn): boolean {
+  return formOf(encoding, physical) === 'dictionary';
 }
 
 function openDictionary(reader: ChunkReader): { cursor: Cursor; count: number } {
@@ -94,28 +127,37 @@ function readFixed(reader: ChunkReader): Column {
   const buffer = new ArrayBuffer(rows * width);
   const bytes = new Uint8Array(buffer);
   const words = width % 4 === 0 ? new Int32Array(buffer) : null;
-  const dictionary = pages.some((page) => isDictionary(page.encoding)) ? readFixedDictionary(reader, width) : null;
+  const dictionary = pages.some((page) => isDictionary(page, column)) ? readFixedDictionary(reader, width) : null;
   const indices = dictionary === null ? null : new Int32Array(Math.max(...pages.map((page) => page.rows)));
   let valid = 0;
   for (const page of pages) {
     const at = page.firstRow - base;
     const { cursor, count } = openPage(page, reader.chunk, column, reader.decompress, validity, at);
-    const { encoding } = page;
-    if (dictionary !== null && indices !== null && isDictionary(encoding)) {
-      readIndices(cursor, indices, 0, count, dictionary.length / width);
-      gather(dictionary, indices, count, width, bytes, words, at);
-    } else if (physical === BOOLEAN) {
-      readBooleans(cursor, encoding, bytes, at, count);
-    } else if (encoding === PLAIN) {
-      decodeFixedWidth(cursor, width, bytes, at, count);
-    } else if (encoding === BYTE_STREAM_SPLIT && (physical === FLOAT || physical === DOUBLE)) {
-      decodeByteStreamSplit(cursor, width, bytes, at, count);
-    } else if (encoding === DELTA_BINARY_PACKED && words !== null && (physical === INT32 || physical === INT64)) {
-      if (count > 0 || cursor.at < cursor.end) {
+    switch (formOf(page.encoding, physical)) {
+      case 'dictionary':
+        assert(dictionary !== null && indices !== null, 'a page with indices has a dictionary');
+        readIndices(cursor, indices, 0, count, dictionary.length / width);
+        gather(dictionary, indices, count, width, bytes, words, at);
+        break;
+      case 'plain':
+        if (physical === BOOLEAN) decodeBooleans(cursor, bytes, at, count);
+        else decodeFixedWidth(cursor, width, bytes, at, count);
+        break;
+      case 'runs':
+        readRuns(cursor, bytes, at, count);
+        break;
+      case 'streams':
+        decodeByteStreamSplit(cursor, width, bytes, at, count);
+        break;
+      case 'deltas':
+        assert(words !== null, 'integers are whole words');
+        if (count === 0 && cursor.at === cursor.end) break;
         decodeDelta(cursor, physical === INT64, words, at, count);
         cursor.finish();
-      }
-    } else throw unsupported(`encoding ${encoding} of column ${column.name}`);
+        break;
+      default:
+        throw unsupported(`encoding ${page.encoding} of column ${column.name}`);
+    }
     if (count < page.rows && validity !== null) spread(bytes, words, width, validity, at, page.rows, count);
     release(cursor.bytes);
     valid += count;
@@ -193,12 +235,8 @@ function gather(
   }
 }
 
-function readBooleans(cursor: Cursor, encoding: number, out: Uint8Array, at: number, count: number): void {
-  if (encoding === PLAIN) {
-    decodeBooleans(cursor, out, at, count);
-    return;
-  }
-  if (encoding !== RLE) throw unsupported(`encoding ${encoding} of booleans`);
+/** Booleans as runs, with their length before them. */
+function readRuns(cursor: Cursor, out: Uint8Array, at: number, count: number): void {
   if (count === 0 && cursor.at === cursor.end) return;
   if (cursor.int32() !== cursor.end - cursor.at) throw broken('length of booleans is wrong');
   decodeHybrid(cursor, 1, out, at, count);
@@ -247,7 +285,7 @@ interface StringPage {
 function readStrings(reader: ChunkReader): Column {
   const { column, rows, base, pages } = reader;
   const validity = column.required ? null : new Uint8Array(rows);
-  const dictionary = pages.some((page) => isDictionary(page.encoding)) ? readStringDictionary(reader) : null;
+  const dictionary = pages.some((page) => isDictionary(page, column)) ? readStringDictionary(reader) : null;
   const codes = dictionary === null ? null : new Int32Array(rows);
   const parts: StringPage[] = [];
   let valid = 0;
@@ -255,12 +293,13 @@ function readStrings(reader: ChunkReader): Column {
     const at = page.firstRow - base;
     const { cursor, count } = openPage(page, reader.chunk, column, reader.decompress, validity, at);
     valid += count;
-    if (codes !== null && dictionary !== null && isDictionary(page.encoding)) {
+    const form = formOf(page.encoding, column.physical);
+    if (codes !== null && dictionary !== null && form === 'dictionary') {
       readIndices(cursor, codes, at, count, dictionary.offsets.length - 1);
       if (count < page.rows && validity !== null) spreadCodes(codes, validity, at, page.rows, count);
       release(cursor.bytes);
       parts.push({ at, rows: page.rows, count, cursor: null });
-    } else if (page.encoding === PLAIN) {
+    } else if (form === 'plain') {
       parts.push({ at, rows: page.rows, count, cursor });
     } else throw unsupported(`encoding ${page.encoding} of column ${column.name}`);
   }

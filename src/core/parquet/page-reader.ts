@@ -141,21 +141,35 @@ function headerOf(struct: ThriftStruct, id: number): ThriftStruct {
   return header;
 }
 
+/** What undoes the compression of a codec; what is not named here is not read here. `zstd` is passed in. */
+function inflaterOf(codec: number, zstd: Decompress): Decompress | null {
+  switch (codec) {
+    case UNCOMPRESSED:
+      return asItIs;
+    case ZSTD:
+      return zstd;
+    case SNAPPY:
+      return decompressSnappy;
+    default:
+      return null;
+  }
+}
+
+function asItIs(body: Uint8Array, length: number): Uint8Array {
+  if (body.length !== length) throw broken(`${length} bytes expected, found ${body.length}`);
+  return body;
+}
+
+export function canInflate(codec: number): boolean {
+  return inflaterOf(codec, asItIs) !== null;
+}
+
 /** Undoes the compression of a stretch. Errors: corrupt; `PARQUET_UNSUPPORTED` for other codecs than zstd and snappy. */
 export function inflate(chunk: ColumnChunk, body: Uint8Array, length: number, decompress: Decompress): Uint8Array {
-  switch (chunk.codec) {
-    case UNCOMPRESSED:
-      if (body.length !== length) throw broken(`${length} bytes expected, found ${body.length}`);
-      return body;
-    case ZSTD:
-      // Version 2 pages without values may have nothing to decompress.
-      if (length === 0 && body.length === 0) return body;
-      return decompress(body, length);
-    case SNAPPY:
-      if (length === 0 && body.length === 0) return body;
-      return decompressSnappy(body, length);
-  }
-  throw unsupported(`compression codec ${chunk.codec}`);
+  const inflater = inflaterOf(chunk.codec, decompress);
+  if (inflater === null) throw unsupported(`compression codec ${chunk.codec}`);
+  // Version 2 pages without values may have nothing to decompress.
+  return length === 0 && body.length === 0 ? body : inflater(body, length);
 }
 
 /**

@@ -6,34 +6,12 @@ import { Misfit } from '../columns/fault.ts';
 import { type ForeignColumn, foreignReader } from '../columns/foreign.ts';
 import { foreignColumn, type ReportMisfit } from '../columns/foreign-column.ts';
 import type { NestedField, Schema } from '../iceberg/types.ts';
-import {
-  type ByteRange,
-  type ColumnChunk,
-  type FileColumn,
-  type ParquetFooter,
-  type Piece,
-  unsupported,
-} from './footer-read.ts';
+import { canReadChunk } from './column-reader.ts';
+import { type ByteRange, type ColumnChunk, type ParquetFooter, type Piece, unsupported } from './footer-read.ts';
 import { CODECS_READ, codecName, columnOf, InflatedLeft, leavesOf, type ParquetCodecs } from './foreign.ts';
 import { nodesOf, type ParquetNode } from './foreign-schema.ts';
 import { castById } from './id-casts.ts';
-import {
-  BYTE_ARRAY,
-  BYTE_STREAM_SPLIT,
-  DELTA_BINARY_PACKED,
-  DOUBLE,
-  FIXED_LEN_BYTE_ARRAY,
-  FLOAT,
-  INT32,
-  INT64,
-  PLAIN,
-  PLAIN_DICTIONARY,
-  RLE,
-  RLE_DICTIONARY,
-  SNAPPY,
-  UNCOMPRESSED,
-  ZSTD,
-} from './layout.ts';
+import { BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY } from './layout.ts';
 import { canRead, coalesce } from './reader.ts';
 
 /**
@@ -58,32 +36,7 @@ function isWindowed(footer: ParquetFooter, field: NestedField): boolean {
   const at = footer.columns.findIndex(({ id }) => id === field.id);
   if (at === -1) return true;
   const column = footer.columns[at];
-  return canRead(column, field) && footer.rowGroups.every(({ chunks }) => isKnown(chunks[at], column));
-}
-
-const LEVELS_BIT_PACKED = 4;
-
-function isKnown({ codec, encodings }: ColumnChunk, { physical }: FileColumn): boolean {
-  if (codec !== UNCOMPRESSED && codec !== SNAPPY && codec !== ZSTD) return false;
-  return encodings.every((encoding) => {
-    switch (encoding) {
-      case PLAIN:
-      case PLAIN_DICTIONARY:
-      case RLE_DICTIONARY:
-      // Of levels, or of booleans.
-      case RLE:
-        return true;
-      // Old writers name it for levels that are not there.
-      case LEVELS_BIT_PACKED:
-        return true;
-      case DELTA_BINARY_PACKED:
-        return physical === INT32 || physical === INT64;
-      case BYTE_STREAM_SPLIT:
-        return physical === FLOAT || physical === DOUBLE;
-      default:
-        return false;
-    }
-  });
+  return canRead(column, field) && footer.rowGroups.every(({ chunks }) => canReadChunk(chunks[at], column));
 }
 
 /** The stretches of the file that hold these fields of a row group whole. */

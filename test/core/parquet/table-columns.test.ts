@@ -61,6 +61,40 @@ describe('columns of a table by the general reader', () => {
     expect(general.map(({ name }) => name)).toEqual(['s', 'tags', 'm']);
   });
 
+  test('a column goes by windows only when all that its footer names is read there', () => {
+    const schema = schemaOf(
+      optional(1, 'long', 'long'),
+      optional(2, 'double', 'double'),
+      optional(3, 'text', 'string'),
+      optional(4, 'flag', 'boolean'),
+    );
+    const { footer } = written([[7n, 0.5, 'x', true]], schema);
+    const [{ chunks }] = footer.rowGroups;
+    const byWindows = (given: { codec?: number; encodings?: number[] }): string => {
+      const altered = { ...footer, rowGroups: [{ rows: 1, chunks: chunks.map((chunk) => ({ ...chunk, ...given })) }] };
+      return fieldsByReader(altered, schema)
+        .windowed.map(({ name }) => name)
+        .join(' ');
+    };
+    const all = 'long double text flag';
+    // By number: plain, both dictionaries, levels; deltas; deltas of lengths and of texts; streams of bytes; a later one.
+    expect(Array.from({ length: 11 }, (_, encoding) => byWindows({ encodings: [0, encoding] }))).toEqual([
+      all,
+      '',
+      all,
+      all,
+      all,
+      'long',
+      '',
+      '',
+      all,
+      'double',
+      '',
+    ]);
+    // Plain, snappy and zstd.
+    expect(Array.from({ length: 8 }, (_, codec) => byWindows({ codec }))).toEqual([all, all, '', '', '', '', all, '']);
+  });
+
   test('memory is told by the footer, and pages that inflate to more are refused', () => {
     const text = 'x'.repeat(10_000);
     const file = written([[1n, null, Array.from({ length: 50 }, (_, i) => text + i), null]]);
