@@ -46,10 +46,19 @@ export class Inspector {
     return { used: usage.usedSize, total: usage.totalSize, buffers: usage.backingStorageSize ?? 0 };
   }
 
-  /** `nudge` is any request to the Worker: the runtime takes the command up together with the next one. */
+  /**
+   * `nudge` is any request to the Worker: the runtime takes the command up together with the next one, which may be under way
+   * before the command has come.
+   */
   async collectGarbage(nudge: () => Promise<unknown>): Promise<void> {
-    const collected = this.#ask('HeapProfiler.collectGarbage');
-    await Promise.all([collected, nudge()]);
+    let isCollected = false;
+    const collected = this.#ask('HeapProfiler.collectGarbage').then(() => {
+      isCollected = true;
+    });
+    while (!isCollected) {
+      await nudge();
+      await Promise.race([collected, new Promise((resolve) => setTimeout(resolve, 100))]);
+    }
   }
 
   /** Profile of what runs while `work` is awaited, in the form of a `.cpuprofile` file. */
