@@ -141,7 +141,7 @@ interface Described {
 interface Status {
   buffer: { batches: number; rows: number; bytes: number; age_ms: number | null };
   intent: { rows: number; failures: number } | null;
-  last_commit: { version: number; rows: number; committedMs: number } | null;
+  last_commit: { version: number; rows: number; committed_ms: number } | null;
   last_error: { type: string; message: string } | null;
 }
 

@@ -87,5 +87,11 @@ function problem(status: number, slug: string, detail: string, members: Record<s
   if (slug === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   const title = PROBLEM_TYPES[slug]?.title ?? slug.replaceAll('-', ' ');
   const own = { type: PROBLEM_URN + slug, title, status, detail: detail.toWellFormed() };
-  return { status, headers, body: { ...members, ...own } };
+  const shown = Object.fromEntries(Object.entries(members).map(([name, value]) => [memberName(name), value]));
+  return { status, headers, body: { ...shown, ...own } };
+}
+
+/** Members are named as those of every other answer. */
+function memberName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

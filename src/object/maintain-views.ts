@@ -2,9 +2,9 @@ import type { CompactionStatus, LeftAloneFiles, SliceReport } from '../engine/co
 import type { IndexReport } from '../engine/index-rebuild.ts';
 import type { MaintenanceReport, Outcome } from '../engine/maintenance.ts';
 import type { SweepReport } from '../engine/orphan-sweep.ts';
-import type { ErrorRecord } from '../engine/ports.ts';
 import type { RetentionReport } from '../engine/retention.ts';
 import { type ChangedView, changedView, type ExpireView, expireView } from './admin-views.ts';
+import { type FailureView, failureView } from './views.ts';
 
 /** Answers about maintenance. 64-bit integers are text. Times are milliseconds since 1970. */
 
@@ -90,7 +90,7 @@ export interface CompactionView {
   /** Failed tries since the last that went through, and when the next may start. */
   failures: number;
   retry_ms: number;
-  last_error: ErrorRecord | null;
+  last_error: FailureView | null;
   left_alone: LeftAloneView[];
 }
 
@@ -146,7 +146,7 @@ export function compactionView({ last, failures, retryMs, error, leftAlone }: Co
     last: last === null ? null : { ...sliceView(last), at_ms: last.atMs },
     failures,
     retry_ms: retryMs,
-    last_error: error,
+    last_error: failureView(error),
     left_alone: leftAlone,
   };
 }

@@ -9,7 +9,7 @@ import type { PartitionSpec, Schema, SortOrder } from '../core/iceberg/types.ts'
 import type { FaultKind } from '../core/maintain/table-fault.ts';
 import { type TableSettings, tableSettings } from '../core/table/properties.ts';
 import type { AppStatus } from '../engine/apps.ts';
-import type { ChoreState, ErrorRecord, LedgerState, Mark } from '../engine/ports.ts';
+import type { ChoreState, CommitRecord, ErrorRecord, Mark } from '../engine/ports.ts';
 import type { StoreUsage } from '../store/metered.ts';
 import type { CompactionView } from './maintain-views.ts';
 
@@ -53,7 +53,14 @@ export interface TableView {
 export interface ChoreView {
   due_ms: number | null;
   failures: number;
-  last_error: ErrorRecord | null;
+  last_error: FailureView | null;
+}
+
+/** What kept work from being done, and when. */
+export interface FailureView {
+  type: string;
+  message: string;
+  at_ms: number;
 }
 
 /** The buffer and what happens to it. */
@@ -69,8 +76,8 @@ export interface StatusView {
     failures: number;
     retry_ms: number;
   } | null;
-  last_commit: LedgerState['lastCommit'];
-  last_error: LedgerState['lastError'];
+  last_commit: { snapshot_id: string | null; version: number; committed_ms: number; rows: number } | null;
+  last_error: FailureView | null;
   hinted_version: number;
   /** Files queued for deletion after an expiry, and when the first may go. */
   doomed: { keys: number; due_ms: number | null };
@@ -102,7 +109,7 @@ export interface StatusView {
     /** What this incarnation found when it began. */
     found: { open_intent: boolean; buffered_batches: number };
     /** Why the last run ended early; null when it went through. */
-    last_run_error: ErrorRecord | null;
+    last_run_error: FailureView | null;
     marks: Partial<Record<Mark, number>>;
     /** Requests to the bucket, by operation and billing class. */
     store: StoreUsage;
@@ -140,7 +147,17 @@ export function lastValueView(base: IcebergBase | null): StatusView['last_value_
 }
 
 export function choreView({ dueMs, failures, lastError }: ChoreState): ChoreView {
-  return { due_ms: dueMs, failures, last_error: lastError };
+  return { due_ms: dueMs, failures, last_error: failureView(lastError) };
+}
+
+export function failureView(error: ErrorRecord | null): FailureView | null {
+  return error === null ? null : { type: error.type, message: error.message, at_ms: error.atMs };
+}
+
+export function commitView(commit: CommitRecord | null): StatusView['last_commit'] {
+  if (commit === null) return null;
+  const { snapshotId, version, committedMs, rows } = commit;
+  return { snapshot_id: snapshotId, version, committed_ms: committedMs, rows };
 }
 
 export function appView({ app, committed, accepted, parked, retiring }: AppStatus): AppView {

@@ -325,13 +325,13 @@ describe('rows: too much', () => {
     const line = `${JSON.stringify({ id: 1, s: 'a'.repeat(999) })}\n`;
     const body = line.repeat(Math.ceil((32 * 1024 * 1024 + 1) / line.length));
     const problem = await table.refused({ body }, 413, 'body-too-large');
-    expect(problem['bytesMax']).toBe(32 * 1024 * 1024);
+    expect(problem['bytes_max']).toBe(32 * 1024 * 1024);
   });
 
   test('rows: more rows than a flush takes are refused', async () => {
     const table = await newTable();
     const problem = await table.refused({ body: '{"id":1}\n'.repeat(100_001) }, 413, 'too-many-rows');
-    expect(problem['rowsMax']).toBe(100_000);
+    expect(problem['rows_max']).toBe(100_000);
   });
 
   test('rows: a gzip bomb is refused at the limit of the inflated body', async () => {

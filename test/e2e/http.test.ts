@@ -162,7 +162,7 @@ test.concurrent('describe: schema, layout, version, snapshot and the state of th
   expect(after.status).toMatchObject({
     last_sequence: 2,
     buffer: { batches: 0, rows: 0, bytes: 0, oldest_ms: null, age_ms: null },
-    last_commit: { version: 2, snapshotId: after.snapshot?.snapshot_id, rows: 3 },
+    last_commit: { version: 2, snapshot_id: after.snapshot?.snapshot_id, rows: 3 },
   });
   expect(await table.values()).toEqual([1n, 2n, 3n]);
 });

@@ -166,7 +166,7 @@ describe('refused before anything is sent', () => {
       status: 422,
       body: {
         type: 'urn:sluice:problem:invalid-rows',
-        errorCount: 5,
+        error_count: 5,
         complete: true,
         errors: [
           { line: 2, type: 'not-an-object', field: null, value: 'a list of 1' },
@@ -180,7 +180,7 @@ describe('refused before anything is sent', () => {
     const bytes = new Uint8Array([...new TextEncoder().encode('{}\n{"a":"'), 0xff, ...new TextEncoder().encode('"}')]);
     expect((await service.post(bytes)).body['errors']).toMatchObject([{ line: 2, type: 'malformed-utf8' }]);
     const many = await service.post('7\n'.repeat(ROW_ERRORS_REPORTED_MAX + 1));
-    expect(many.body).toMatchObject({ errorCount: ROW_ERRORS_REPORTED_MAX + 1, complete: false });
+    expect(many.body).toMatchObject({ error_count: ROW_ERRORS_REPORTED_MAX + 1, complete: false });
     expect(service.sent).toEqual([]);
   });
 
@@ -189,7 +189,7 @@ describe('refused before anything is sent', () => {
     const answer = await service.post(`{}\n{"a":"${'x'.repeat(QUEUE_MESSAGE_BYTES_MAX)}"}`);
     expect(answer).toMatchObject({
       status: 413,
-      body: { type: 'urn:sluice:problem:line-too-long', line: 2, bytesMax: ENQUEUE_MESSAGE_BYTES },
+      body: { type: 'urn:sluice:problem:line-too-long', line: 2, bytes_max: ENQUEUE_MESSAGE_BYTES },
     });
     expect(service.sent).toEqual([]);
   });

@@ -64,6 +64,7 @@ describe('problem bodies', () => {
   it('members of the detail stand beside the standard ones and never replace them', () => {
     const error = invalid('line-too-long', 'line 7 is too long', {
       line: 7,
+      bytesMax: 8,
       status: 200,
       type: 'x',
       title: 'y',
@@ -75,6 +76,7 @@ describe('problem bodies', () => {
       status: 413,
       detail: 'line 7 is too long',
       line: 7,
+      bytes_max: 8,
     });
   });
 

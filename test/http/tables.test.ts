@@ -145,7 +145,7 @@ describe('GET …/rows', () => {
     [invalid('unknown-ref', 'm'), 404],
     [invalid('unknown-snapshot', 'm'), 400],
     [invalid('no-time-column', 'm'), 400],
-    [rejected('too-much-to-read', 'm', { bytesMax: 5 }), 422],
+    [rejected('too-much-to-read', 'm', { bytes: 5 }), 422],
     [rejected('too-many-manifests', 'm'), 422],
     [rejected('unsupported-file', 'm'), 422],
     [rejected('delete-files', 'm'), 422],

@@ -32,7 +32,7 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const Millis = v.pipe(v.number(), v.integer(), v.description('milliseconds since 1970'));
 const Id = v.pipe(v.string(), v.description('64-bit integer as text'));
 const Texts = v.record(v.string(), v.string());
-const Failure = v.object({ type: v.string(), message: v.string(), atMs: Millis });
+const Failure = v.object({ type: v.string(), message: v.string(), at_ms: Millis });
 const choreEntries = { due_ms: v.nullable(Millis), failures: Count, last_error: v.nullable(Failure) };
 const Chore = v.object(choreEntries);
 
@@ -84,7 +84,7 @@ const statusEntries = {
     age_ms: v.nullable(Count),
   }),
   intent: v.nullable(v.object({ commit_id: v.string(), rows: Count, failures: Count, retry_ms: Millis })),
-  last_commit: v.nullable(v.object({ snapshotId: v.nullable(Id), version: Count, committedMs: Millis, rows: Count })),
+  last_commit: v.nullable(v.object({ snapshot_id: v.nullable(Id), version: Count, committed_ms: Millis, rows: Count })),
   last_error: v.nullable(Failure),
   hinted_version: Count,
   doomed: v.object({ keys: Count, due_ms: v.nullable(Millis) }),

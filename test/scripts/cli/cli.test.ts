@@ -223,7 +223,7 @@ describe('looking and upkeep', () => {
   const status = {
     buffer: { batches: 1, rows: 3, bytes: 100, age_ms: 5 },
     intent: null,
-    last_commit: { version: 4, rows: 9, committedMs: 0 },
+    last_commit: { version: 4, rows: 9, committed_ms: 0 },
     last_error: null,
   };
   const table = {
