@@ -64,10 +64,12 @@ import { epochUnitKey, SETTINGS } from '../src/core/table/properties.ts';
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
 const contract = readFileSync(join(import.meta.dirname, '../docs/timelake-contract.md'), 'utf8');
 
-/** Text from the bold words on to the next ones, as one line. */
-function section(words: string): string {
-  const from = readme.indexOf(`**${words}**`);
-  return from === -1 ? '' : readme.slice(from, readme.indexOf('\n**', from)).replaceAll('\n', ' ');
+const rowsOut = readFileSync(join(import.meta.dirname, '../docs/rows-out.md'), 'utf8');
+
+/** Text below a heading up to the next one, as one line. */
+function section(heading: string): string {
+  const [, text = ''] = rowsOut.split(`\n## ${heading}\n`);
+  return text.split('\n## ')[0].replaceAll('\n', ' ');
 }
 
 /** Cells of the table whose first row begins with `head`, by the first cell. */
@@ -187,7 +189,7 @@ describe('readme', () => {
   });
 
   test('looking at rows: each figure is that of the code', () => {
-    const rows = section('Looking at rows.');
+    const rows = section('Looking at rows');
     for (const figure of [
       `(${count(ROWS_LIMIT.default)} by default, at most ${count(ROWS_LIMIT.max)};`,
       `reads at most ${mib(ROWS_READ_BYTES_MAX)} of at most ${count(ROWS_READ_FILES_MAX)} files`,
@@ -196,7 +198,7 @@ describe('readme', () => {
     ]) {
       expect(rows).toContain(figure);
     }
-    const newest = section('Newest rows.');
+    const newest = section('Newest rows');
     for (const figure of [`up to ${mib(LATEST_SCAN_BYTES_MAX)} of`, `up to ${mib(INDEX_SCAN_BYTES_MAX)}`]) {
       expect(newest).toContain(figure);
     }
