@@ -104,7 +104,7 @@ describe('rows: one bad line in NDJSON', () => {
   test.for(BAD_LINES)('rows: %s is refused with its line and field', async ([, line, type, field, value]) => {
     const table = await emptyTable();
     const problem = await table.refused({ body: between(line) }, 422, 'invalid-rows');
-    expect(problem.errorCount).toBe(1);
+    expect(problem.error_count).toBe(1);
     expect(problem['complete']).toBe(true);
     expect(problem.errors).toHaveLength(1);
     expect(problem.errors?.[0]).toMatchObject({ line: 2, field, type, ...(value === undefined ? {} : { value }) });

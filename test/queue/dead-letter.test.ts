@@ -31,7 +31,7 @@ describe('dead letters', () => {
         status: 422,
         detail: 'batch has 9 bad rows',
         errors: expect.arrayContaining([{ line: 1, type: 'wrong-type', field: 'a', message: 'a' }]),
-        errorCount: 9,
+        error_count: 9,
       },
       body,
     });

@@ -25,7 +25,7 @@ export interface ProblemBody {
   status: number;
   detail: string;
   errors?: RowErrorBody[];
-  errorCount?: number;
+  error_count?: number;
   [member: string]: unknown;
 }
 
