@@ -310,7 +310,7 @@ describe('rows: too much', () => {
     const table = await newTable();
     const body = between(`{"id": 2, "s": "${'a'.repeat(10_000_000)}"}`);
     const problem = await table.refused({ body }, 413, 'line-too-long');
-    expect(problem).toMatchObject({ line: 2, bytesMax: 8 * 1024 * 1024 });
+    expect(problem).toMatchObject({ line: 2, bytes_max: 8 * 1024 * 1024 });
   });
 
   test('rows: one element of 10 MB is refused by its number', async () => {
