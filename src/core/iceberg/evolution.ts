@@ -30,26 +30,38 @@ export function checkEvolution(input: {
         throw bad(facts, 'is new and required, but the table has rows');
       continue;
     }
-    const before =
-      now.get(id) ?? known.map((schema) => fieldsById(schema).get(id)).find((found) => found !== undefined);
-    if (before === undefined) throw bad(facts, `has an id that another column had: ${id}`);
-    if (before.parent !== facts.parent) throw bad(facts, 'has moved to another place');
-    checkType(before, facts);
+    const before = beforeOf(id, now, known);
+    if (before.length === 0) throw bad(facts, `has an id that another column had: ${id}`);
+    for (const one of before) {
+      if (one.parent !== facts.parent) throw bad(facts, 'has moved to another place');
+      checkType(one, facts);
+    }
     const wasRequired = now.get(id)?.field.required === true;
     if (hasRows && facts.field.required && !wasRequired) throw bad(facts, 'cannot become required');
   }
 }
 
 /**
- * Checks that the rows of a table read well through another of its schemas: types of shared fields may only widen.
- * Throws invalid `bad-evolution`.
+ * Checks that the rows of a table read well through another of its schemas: types may only widen, and what rows may lack is
+ * not required. `known` are all schemas of the table. Throws invalid `bad-evolution`.
  */
-export function checkReadable(current: Schema, next: Schema): void {
+export function checkReadable(current: Schema, next: Schema, known: readonly Schema[]): void {
   const now = fieldsById(current);
   for (const [id, facts] of fieldsById(next)) {
-    const before = now.get(id);
-    if (before !== undefined) checkType(before, facts);
+    for (const one of beforeOf(id, now, known)) checkType(one, facts);
+    const insideNew = facts.parent !== null && !now.has(facts.parent);
+    if (facts.field.required && !insideNew && now.get(id)?.field.required !== true) {
+      throw bad(facts, 'is required, but the table has rows that may lack it');
+    }
   }
+}
+
+/**
+ * What files know a column as: as it is now, which all before it widen to; one that was dropped, as it was in each schema.
+ */
+function beforeOf(id: number, now: ReadonlyMap<number, FieldFacts>, known: readonly Schema[]): FieldFacts[] {
+  const current = now.get(id);
+  return current === undefined ? known.flatMap((schema) => fieldsById(schema).get(id) ?? []) : [current];
 }
 
 function checkType(before: FieldFacts, after: FieldFacts): void {

@@ -164,7 +164,7 @@ function apply(draft: Draft, update: MetadataUpdate): void {
       const id = resolve(update['schema-id'], draft.added.schema, 'schema');
       const schema = schemaById(metadata, id);
       if (schema === null) throw bad(`schema is not in the table: ${id}`);
-      if (metadata.snapshots.length > 0) checkReadable(currentSchema(metadata), schema);
+      if (metadata.snapshots.length > 0) checkReadable(currentSchema(metadata), schema, metadata.schemas);
       metadata['current-schema-id'] = id;
       return;
     }

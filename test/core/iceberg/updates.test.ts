@@ -220,6 +220,28 @@ describe('applyUpdates: schemas', () => {
     refuses(base, 'bad-evolution', ...add(schema(...SCHEMA.fields.slice(0, 2), field(3, 'v', 'int', true))));
   });
 
+  it('M24: goes back to no schema that requires what rows may lack', () => {
+    const two = SCHEMA.fields.slice(0, 2);
+    const strict = schema(...two, field(3, 'v', 'int', true));
+    const required = commit(timeTable(), ...add(strict));
+    const back: MetadataUpdate = { action: 'set-current-schema', 'schema-id': 1 };
+    for (const fields of [SCHEMA.fields, two]) {
+      const looser = append(commit(required, ...add(schema(...fields))), 1n);
+      refuses(looser, 'bad-evolution', back);
+      refuses(looser, 'bad-evolution', ...add(strict));
+    }
+    expect(commit(required, ...add(SCHEMA), back)['current-schema-id']).toBe(1);
+  });
+
+  it('M23: a dropped column comes back no narrower than files have it', () => {
+    const two = SCHEMA.fields.slice(0, 2);
+    const wide = append(commit(base, ...add(schema(...two, field(3, 'v', 'long')))), 2n);
+    const dropped = commit(wide, ...add(schema(...two)));
+    refuses(dropped, 'bad-evolution', { action: 'set-current-schema', 'schema-id': 0 });
+    refuses(dropped, 'bad-evolution', ...add(schema(...two, field(3, 'w', 'int'))));
+    expect(commit(dropped, { action: 'set-current-schema', 'schema-id': 1 })['current-schema-id']).toBe(1);
+  });
+
   it('M25, B204: holds new columns to the rules of names', () => {
     refuses(base, 'bad-column-name', ...add(schema(...SCHEMA.fields, field(4, 'Device', 'string'))));
     refuses(base, 'bad-column-name', ...add(schema(...SCHEMA.fields, field(4, '_file', 'string'))));
