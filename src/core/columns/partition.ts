@@ -4,7 +4,7 @@ import type { PartitionSpec, Value } from '../iceberg/types.ts';
 import { ByteInterner } from './byte-interner.ts';
 import { type Column, type Columns, countOf, int32Pairs, isNull } from './columns.ts';
 import { PairInterner } from './pair-interner.ts';
-import { transformColumn } from './transform-column.ts';
+import { type TypedColumn, transformColumn } from './transform-column.ts';
 import { valueAt } from './value.ts';
 
 /** Which partition each row is in. */
@@ -29,9 +29,11 @@ export function partitionRows(
 ): Partitioned {
   let ordinals: Int32Array = new Int32Array(columns.rows);
   if (columns.rows === 0) return { tuples: [], ordinals };
-  const fields = spec.fields.map((field) => {
+  const fields = spec.fields.map((field): TypedColumn => {
     const place = columns.schema.fields.findIndex(({ id }) => id === field['source-id']);
     if (place < 0) {
+      // A table that began in version 1 keeps such fields, null in every row.
+      if (field.transform === 'void') return { column: noColumn(columns.rows), type: 'int' };
       throw invalid('unknown-partition-field', `partition field ${field.name} has no column: ${field['source-id']}`);
     }
     return transformColumn(columns.columns[place], columns.schema.fields[place], field.transform);
@@ -44,6 +46,10 @@ export function partitionRows(
   }
   const tuples = firstRows(ordinals, count).map((row) => fields.map(({ column, type }) => valueAt(column, type, row)));
   return { tuples, ordinals };
+}
+
+function noColumn(rows: number): Column {
+  return { kind: 'int32', values: new Int32Array(rows), validity: new Uint8Array(rows) };
 }
 
 interface Distinct {

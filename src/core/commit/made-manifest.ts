@@ -26,7 +26,8 @@ export function seedOf(commitId: string): Uint8Array {
  * partitions by. Null when none is left.
  */
 export function headerSchema(metadata: TableMetadata, spec: PartitionSpec, older: readonly Schema[]): Schema | null {
-  const knows = (schema: Schema) => spec.fields.every((field) => fieldById(schema, field['source-id']) !== null);
+  const knows = (schema: Schema) =>
+    spec.fields.every((field) => field.transform === 'void' || fieldById(schema, field['source-id']) !== null);
   return [currentSchema(metadata), ...older, ...metadata.schemas].find(knows) ?? null;
 }
 

@@ -24,7 +24,7 @@ import type {
 export { ADDED, DELETED, EXISTING, type Manifest, type ManifestReadOptions, readManifest } from './manifest-read.ts';
 
 export interface ManifestWrite {
-  /** The table schema that goes into the header. It knows every source column of the spec. */
+  /** The table schema that goes into the header. It knows every source column of the spec, but of void fields. */
   schema: Schema;
   spec: PartitionSpec;
   /** 0 data (default), 1 deletes. */
@@ -106,9 +106,10 @@ export function manifestFileOf(
   };
 }
 
-/** Type of a partition field's values. The schema must have its source column. */
+/** Type of a partition field's values. The schema must have its source column, but of a void field, which has no values. */
 function partitionFieldType(schema: Schema, field: PartitionField): PrimitiveType {
   const source = fieldById(schema, field['source-id']);
+  if (source === null && field.transform === 'void') return 'int';
   assert(source !== null, `the schema has the source column of partition field ${field.name}`);
   return resultType(field.transform, source.type);
 }

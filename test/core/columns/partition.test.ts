@@ -125,6 +125,20 @@ describe('partition', () => {
     ]);
   });
 
+  test('partition: a void field whose column is gone is null', () => {
+    const columns = columnsOf(timed, [
+      [1n, 'a', 1],
+      [2n, 'b', 1],
+    ]);
+    const { tuples, ordinals } = partitionRows(columns, specOf([99, 'void'], [2, 'identity']));
+    expect(tuples).toEqual([
+      [null, 'a'],
+      [null, 'b'],
+    ]);
+    expect([...ordinals]).toEqual([0, 1]);
+    expect(() => partitionRows(columns, specOf([99, 'identity']))).toThrow('has no column: 99');
+  });
+
   test('partition: without partition fields there is one partition, without rows none', () => {
     expect(partitionRows(columnsOf(timed, [[1n, 'a', 1]]), specOf())).toEqual({
       tuples: [[]],
