@@ -12,6 +12,7 @@ import { type Counts, carryForward, NO_COUNTS, type Totals, totalsAfter, totalsF
 import type { ManifestFile, Snapshot, Summary } from '../iceberg/types.ts';
 import { applyUpdates, commitTime, type MetadataUpdate } from '../iceberg/updates.ts';
 import type { Decision } from '../sink.ts';
+import { countedRows } from './counted-rows.ts';
 import { headOf, type IcebergBase, type Seen } from './iceberg-base.ts';
 import type { IndexOfSnapshot } from './last-value.ts';
 import { type MadeManifest, seedOf } from './made-manifest.ts';
@@ -31,7 +32,7 @@ export interface SnapshotPlan extends IndexOfSnapshot {
   parentRows: readonly ManifestFile[];
   /** Manifests of this commit, in the order of the list: added, merged, deleted. */
   made: readonly MadeManifest[];
-  /** Rows of the parent that go on as they are. */
+  /** Rows of the parent that go on as they are, but for counts that they lack. */
   carried: readonly ManifestFile[];
   counts: Counts;
   /** The complete progress map after this commit; `carry`: it commits no batch, so the parent's goes on. */
@@ -58,7 +59,7 @@ export function snapshotOf(
   const { metadata } = base;
   const parent = headOf(metadata, branch);
   const sequenceNumber = metadata['last-sequence-number'] + 1n;
-  const manifests = [...made.map(({ row }) => row), ...plan.carried];
+  const manifests = [...made.map(({ row }) => row), ...countedRows(context, plan.carried, seen)];
   const listBytes = writeManifestList({
     snapshotId: identity.snapshotId,
     parentSnapshotId: parent?.['snapshot-id'] ?? null,
@@ -139,7 +140,7 @@ export function snapshotOf(
 
 /**
  * Manifests to be read because the parent's summary lacks totals, or states less than a commit with these counts would
- * take from them (S8): all of them, or none.
+ * take from them (S8): all of them; else those whose own counts the list lacks.
  */
 export function rowsToCount(
   base: IcebergBase,
@@ -148,7 +149,8 @@ export function rowsToCount(
   branch: string = MAIN,
 ): readonly ManifestFile[] {
   const parent = headOf(base.metadata, branch);
-  return parent !== null && totalsAfter(parent.summary, counts).missing.length > 0 ? parentRows : [];
+  if (parent !== null && totalsAfter(parent.summary, counts).missing.length > 0) return parentRows;
+  return parentRows.filter((row) => row.isUncounted);
 }
 
 function totals(context: SinkContext, plan: SnapshotPlan, parent: Snapshot | null, seen: Seen): Totals {

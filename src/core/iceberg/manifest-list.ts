@@ -2,6 +2,7 @@ import { openContainer, readItems, writeContainer } from '../avro/container.ts';
 import { encoderOf, type Get } from '../avro/encode.ts';
 import { type RecordTarget, resolve, type Target } from '../avro/resolve.ts';
 import { type AvroField, type AvroRecord, parseSchema } from '../avro/schema.ts';
+import { assert } from '../base/assert.ts';
 import type { Deflate } from '../base/codecs.ts';
 import { corrupt } from '../base/errors.ts';
 import { MANIFEST_FILE_SCHEMA } from './manifest-schema.ts';
@@ -54,6 +55,7 @@ const encodeRow = encoderOf(
 /** A manifest list in the layout of the reference writer, format version 2. Equal arguments give equal bytes. */
 export function writeManifestList(options: ManifestListWrite): Uint8Array {
   const { snapshotId, parentSnapshotId, sequenceNumber, manifests, syncMarker, deflate } = options;
+  assert(!manifests.some((row) => row.isUncounted), 'a manifest list has the counts of every manifest');
   const metadata = {
     'snapshot-id': String(snapshotId),
     // The reference writes the text `null` for a first snapshot (ML1).
@@ -84,9 +86,7 @@ const SUMMARY_TARGET: RecordTarget = {
   }),
 };
 
-/**
- * File counts have no default: null means "assume some" (ML6), and a 0 in its place would let a reader skip live files.
- */
+/** File counts have no default: null means "assume some" (ML6), and a 0 in its place would let a reader skip live files. */
 const ROW_TARGET: RecordTarget = {
   kind: 'record',
   fields: [
@@ -97,9 +97,9 @@ const ROW_TARGET: RecordTarget = {
     { id: 515, name: 'sequence_number', target: LONG, missing: 0n },
     { id: 516, name: 'min_sequence_number', target: LONG, missing: 0n },
     { id: 503, name: 'added_snapshot_id', target: LONG },
-    { id: 504, name: 'added_files_count', target: INT },
-    { id: 505, name: 'existing_files_count', target: INT },
-    { id: 506, name: 'deleted_files_count', target: INT },
+    { id: 504, name: 'added_files_count', target: INT, missing: null },
+    { id: 505, name: 'existing_files_count', target: INT, missing: null },
+    { id: 506, name: 'deleted_files_count', target: INT, missing: null },
     { id: 512, name: 'added_rows_count', target: LONG, missing: 0n },
     { id: 513, name: 'existing_rows_count', target: LONG, missing: 0n },
     { id: 514, name: 'deleted_rows_count', target: LONG, missing: 0n },
@@ -114,9 +114,7 @@ const ROW_TARGET: RecordTarget = {
     sequenceNumber: values[4] as bigint,
     minSequenceNumber: values[5] as bigint,
     addedSnapshotId: values[6] as bigint,
-    addedFilesCount: values[7] as number,
-    existingFilesCount: values[8] as number,
-    deletedFilesCount: values[9] as number,
+    ...fileCounts(values.slice(7, 10) as (number | null)[], values[1] as bigint),
     addedRowsCount: values[10] as bigint,
     existingRowsCount: values[11] as bigint,
     deletedRowsCount: values[12] as bigint,
@@ -125,6 +123,19 @@ const ROW_TARGET: RecordTarget = {
   }),
 };
 
+/** Stored bytes of an entry where nothing tells: a guess, for what goes by the size of a manifest. */
+const ENTRY_BYTES_GUESSED = 256n;
+
+type FileCounts = Pick<ManifestFile, 'addedFilesCount' | 'existingFilesCount' | 'deletedFilesCount' | 'isUncounted'>;
+
+function fileCounts([added, existing, deleted]: readonly (number | null)[], length: bigint): FileCounts {
+  if (added !== null && existing !== null && deleted !== null) {
+    return { addedFilesCount: added, existingFilesCount: existing, deletedFilesCount: deleted };
+  }
+  const guess = 1 + Number(length / ENTRY_BYTES_GUESSED);
+  return { addedFilesCount: 0, existingFilesCount: guess, deletedFilesCount: 0, isUncounted: true };
+}
+
 function contentOf(value: number): 0 | 1 {
   if (value !== 0 && value !== 1) throw corrupt('manifest-corrupt', `manifest list row has content ${value}`);
   return value;
@@ -132,7 +143,7 @@ function contentOf(value: number): 0 | 1 {
 
 /**
  * Rows of a manifest list of any writer, fields found by id whatever their names (ML3). Columns that version 1 did not
- * have read as 0, a missing `partitions` as null. Throws corrupt `avro-corrupt`, `avro-codec-unsupported` or
+ * have read as 0, a missing `partitions` as null, missing file counts as `isUncounted`. Throws corrupt `avro-corrupt`, `avro-codec-unsupported` or
  * `manifest-corrupt`.
  */
 export function readManifestList(bytes: Uint8Array, deflate: Deflate): ManifestFile[] {

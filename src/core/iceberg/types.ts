@@ -199,4 +199,6 @@ export interface ManifestFile {
   deletedRowsCount: bigint;
   partitions: FieldSummary[] | null;
   keyMetadata: Uint8Array | null;
+  /** The writer left file counts out, as format version 1 allows: they are a guess, and some files are assumed live (ML6). */
+  isUncounted?: true;
 }

@@ -190,16 +190,24 @@ describe('manifest list of another writer', () => {
     ]);
   });
 
-  test('ML6 an unknown file count: refused, since 0 in its place would hide live files', async () => {
-    const changed = fields();
-    changed.find((field) => field['field-id'] === 505)!.type = ['null', 'int'];
-    const bytes = await foreign(changed, [{ ...avroRow(row), existing_files_count: null }]);
-    expect(() => read(bytes)).toThrow('has null in required field existing_files_count (505)');
-    const less = await foreign(
-      fields().filter((field) => field['field-id'] !== 505),
-      [avroRow(row)],
-    );
-    expect(() => read(less)).toThrow('no required field existing_files_count (505)');
+  test('ML6 an unknown file count, as version 1 allows: some files are assumed, never none', async () => {
+    const some = { addedFilesCount: 0, existingFilesCount: expect.toSatisfy((count) => count > 0), isUncounted: true };
+    for (const id of [504, 505, 506]) {
+      const changed = fields();
+      const field = changed.find((one) => one['field-id'] === id)!;
+      field.type = ['null', 'int'];
+      const isNull = await foreign(changed, [{ ...avroRow(row), [field.name]: null }]);
+      expect(read(isNull)).toEqual([{ ...row, ...some, deletedFilesCount: 0 }]);
+      const absent = await foreign(
+        fields().filter((one) => one['field-id'] !== id),
+        [avroRow(row)],
+      );
+      expect(read(absent)).toEqual([{ ...row, ...some, deletedFilesCount: 0 }]);
+    }
+  });
+
+  test('ML6 a row without counts: never written', async () => {
+    expect(() => write([{ ...row, isUncounted: true }])).toThrow('counts of every manifest');
   });
 
   test('later columns: skipped', async () => {
