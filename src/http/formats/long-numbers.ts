@@ -4,10 +4,14 @@ import { NUMBER_MARK } from '../../core/columns/fault.ts';
  * Numbers in JSON text whose digits a double does not hold. `JSON.parse` rounds them silently, and its reviver, which
  * could see the digits, costs eight times the parse. So a window that shows such a number is copied with each of them
  * turned into marked text (`NUMBER_MARK`); what has no such number, which is nearly everything, pays for one look at
- * every sixteenth byte.
+ * every eighth byte.
  */
 
-/** Which numbers matter. `integers`: whole ones beyond 2^53. `decimals`: also those with 16 digits around a point. */
+/**
+ * Which numbers matter. `integers`: whole ones beyond 2^53, and those with 16 digits around a point of which 8 are before it:
+ * a time in seconds with its nanoseconds would be rounded to another microsecond. `decimals`: all with 16 digits around a
+ * point.
+ */
 export type Digits = 'integers' | 'decimals';
 
 const QUOTE = 0x22;
@@ -17,6 +21,9 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
+
+/** Digits before the point of a time in seconds since 1970, from its April on. Of 16 digits around a point that is half. */
+const WHOLE_DIGITS = 8;
 
 /** What the mark and the quotes around a number look like in JSON text: ASCII, as the window is in UTF-8. */
 const BEFORE = new TextEncoder().encode(`"\\u${NUMBER_MARK.charCodeAt(0).toString(16)}`);
@@ -40,14 +47,13 @@ export function markLongNumbers(bytes: Uint8Array, digits: Digits): Uint8Array {
 }
 
 /**
- * Where runs of digits begin that may be such numbers, some of them in strings. A run of 16 covers one of every 16 bytes,
- * and of 16 digits around a point 8 are in a row. Digits right behind a quote are in a string, those behind a point are a
- * fraction.
+ * Where runs of digits begin that may be such numbers, some of them in strings. Of 16 digits, around a point or not, 8 are in
+ * a row, which cover one of every 8 bytes. Digits right behind a quote are in a string, those behind a point are a fraction.
  */
 export function longRuns(bytes: Uint8Array, digits: Digits): number[] {
   const { length } = bytes;
   const decimals = digits === 'decimals';
-  const step = decimals ? 8 : 16;
+  const step = WHOLE_DIGITS;
   const runs: number[] = [];
   let at = step - 1;
   while (at < length) {
@@ -60,8 +66,9 @@ export function longRuns(bytes: Uint8Array, digits: Digits): number[] {
     let end = at + 1;
     while (end < length && (isDigit(bytes[end]) || (decimals && bytes[end] === POINT))) end++;
     const before = start === 0 ? 0 : bytes[start - 1];
-    if (end - start >= 16 && before !== QUOTE && before !== POINT && (decimals || isLong(bytes, start, end)))
-      runs.push(start);
+    if (before !== QUOTE && before !== POINT) {
+      if (decimals ? end - start >= 16 : isLong(bytes, start, end) || isLongTime(bytes, start, end)) runs.push(start);
+    }
     at = end + step - 1;
   }
   return runs;
@@ -116,6 +123,15 @@ class Marker {
 /** True for the digits of a whole number that may pass 2^53, which is 9007199254740992. */
 function isLong(bytes: Uint8Array, start: number, end: number): boolean {
   return end - start > 16 || (end - start === 16 && bytes[start] === NINE);
+}
+
+/** True for the digits before a point, when those behind it make them more than a double surely holds. */
+function isLongTime(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < WHOLE_DIGITS || bytes[end] !== POINT) return false;
+  const most = start + 17;
+  let at = end + 1;
+  while (at < most && isDigit(bytes[at])) at++;
+  return at === most;
 }
 
 /** The same for any text, byte by byte: such numbers outside of strings. Broken JSON stays as broken. */
@@ -173,13 +189,13 @@ function endOfNumber(bytes: Uint8Array, from: number): number {
   return isDigit(bytes[at]) || bytes[at] === POINT ? -1 : at;
 }
 
-/** True when a double may not hold the digits: those of the whole part, with `decimals` all before the exponent. */
+/** True when a double may not hold the digits: those of the whole part, or, where they matter, all before the exponent. */
 function losesDigits(bytes: Uint8Array, from: number, end: number, digits: Digits): boolean {
   const start = bytes[from] === MINUS ? from + 1 : from;
   let at = start;
   while (at < end && isDigit(bytes[at])) at++;
   if (isLong(bytes, start, at)) return true;
-  if (digits === 'integers') return false;
+  if (digits === 'integers') return isLongTime(bytes, start, at);
   while (at < end && (isDigit(bytes[at]) || bytes[at] === POINT)) at++;
   return at - start >= 16;
 }

@@ -13,6 +13,8 @@ describe('numbers that a double does not hold', () => {
     ['{"id":-4611686018427387905,"b":1}', '{"id":"#-4611686018427387905","b":1}'],
     ['[9007199254740993 , 12345678901234567]', '["#9007199254740993" , "#12345678901234567"]'],
     ['9007199254740993', '"#9007199254740993"'],
+    ['{"at":1767443696.123456999}', '{"at":"#1767443696.123456999"}'],
+    ['[-12345678.12345678e3,12345678.12345678]', '["#-12345678.12345678e3","#12345678.12345678"]'],
   ])('are turned into marked text: %s', (text, expected) => {
     expect(marked(text)).toBe(expected);
   });
@@ -20,7 +22,9 @@ describe('numbers that a double does not hold', () => {
   it.each([
     ['{"us":1767398400000000}'],
     ['{"x":0.12345678901234567890,"y":-1.2345678901234567}'],
+    ['{"ms":1767443696789.12,"s":1767443696.78912,"x":1234567.1234567891}'],
     ['{"s":"4611686018427387905"}'],
+    ['{"s":"at 1767443696.123456999"}'],
     ['{"s":"id: 4611686018427387905, or \\" 4611686018427387905"}'],
     ['{"s":":4611686018427387905,"}'],
     ['{"s":"a\\\\"}'],
@@ -55,6 +59,7 @@ describe('numbers that a double does not hold', () => {
     for (let shift = 0; shift < 40; shift++) {
       expect(longRuns(bytesOf(`${' '.repeat(shift)}9007199254740993`), 'integers')).toEqual([shift]);
       expect(longRuns(bytesOf(`${' '.repeat(shift)}1234567.123456789`), 'decimals')).toEqual([shift]);
+      expect(longRuns(bytesOf(`${' '.repeat(shift)}12345678.12345678`), 'integers')).toEqual([shift]);
       expect(longRuns(bytesOf(`${' '.repeat(shift)}1007199254740993`), 'integers')).toEqual([]);
     }
   });
@@ -74,7 +79,7 @@ describe('numbers that a double does not hold', () => {
         if (typeof read === 'string') expect(read).toBe(NUMBER_MARK + given);
         else expect([Number.isSafeInteger(read), BigInt(read as number)]).toEqual([true, given]);
       } else {
-        // A double that is whole may be written in 16 digits and is marked then.
+        // A double may be written in 16 digits, whole or with eight of them before the point, and is marked then.
         const value = typeof given === 'number' && typeof read === 'string' ? Number(read.slice(1)) : read;
         expect(value).toEqual(JSON.parse(text(given)));
       }

@@ -1,7 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { LINE_BYTES_MAX } from '../../../src/core/base/limits.ts';
 import { readRows } from '../../../src/http/rows.ts';
-import { bytesOf, errorsOf, NDJSON, refusal, SCHEMA, send, streamOf, THREE, THREE_ROWS, tableOf } from '../bodies.ts';
+import {
+  bytesOf,
+  errorsOf,
+  JSON_TYPE,
+  NDJSON,
+  refusal,
+  SCHEMA,
+  schemaOf,
+  send,
+  streamOf,
+  THREE,
+  THREE_ROWS,
+  tableOf,
+} from '../bodies.ts';
 
 describe('NDJSON', () => {
   it('lines are rows, with or without the last newline, LF or CRLF', async () => {
@@ -80,6 +93,19 @@ describe('NDJSON', () => {
     const body = '{"id":1,"name":"x\\uD83D"}\n{"id":2,"name":"\\uD83D\\uDE00"}\n';
     expect(await errorsOf(send(SCHEMA, body))).toEqual([{ line: 1, field: 'name', type: 'lone-surrogate' }]);
     expect(tableOf(await send(SCHEMA, body, { options: { onError: 'skip' } }))).toEqual([[2n, '😀', null, null]]);
+  });
+
+  it.each([
+    ['s', '1767443696.123456999', 1_767_443_696_123_456n],
+    ['s', '1767443696.0000009999', 1_767_443_696_000_000n],
+    ['s', '-99999999.1234560009', -99_999_999_123_457n],
+    ['ms', '1767443696789.999999', 1_767_443_696_789_999n],
+  ] as const)('a time in %s with nanoseconds is floored in every format: %s', async (epochUnit, digits, micros) => {
+    const schema = schemaOf({ at: 'timestamptz' });
+    const bodies = { [NDJSON]: `{"at":${digits}}`, [JSON_TYPE]: `[{"at":${digits}}]`, 'text/csv': `at\n${digits}` };
+    for (const [type, body] of Object.entries(bodies)) {
+      expect([type, tableOf(await send(schema, body, { type, options: { epochUnit } }))]).toEqual([type, [[micros]]]);
+    }
   });
 
   it('of a name that stands twice in an object the last one counts', async () => {
