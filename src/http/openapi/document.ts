@@ -5,7 +5,7 @@ import { PROBLEM_TYPES } from '../problem-types.ts';
 import { ROW_MEDIA_TYPES } from '../rows.ts';
 import { ADMIN_OPERATIONS } from './admin-operations.ts';
 import { type Components, type JsonSchema, jsonSchemaOf } from './json-schema.ts';
-import { type Answer, type Body, describedPath, type Operation } from './operation.ts';
+import { type Answer, type Body, COLUMN_PARAMETERS, describedPath, type Operation } from './operation.ts';
 import { TABLE_OPERATIONS } from './table-operations.ts';
 import { Problem } from './views.ts';
 
@@ -101,6 +101,7 @@ function operationObject(route: Registered, operation: Operation, schemas: Compo
   const { id, tag, summary, description, parameters = [], body, answers } = operation;
   const names = [...route.path.matchAll(/\{([a-z]+)\}/g)].map(([, name]) => name);
   const inPath = names.map((name) => ({ name, in: 'path', required: true, ...PATH_PARAMETERS[name] }));
+  const all = [...inPath, ...parameters, ...(operation.columns === true ? [COLUMN_PARAMETERS] : [])];
   const told = [description, route.scope === null ? undefined : SCOPE_WORDS[route.scope]];
   const words = told.filter((part) => part !== undefined);
   return {
@@ -109,7 +110,7 @@ function operationObject(route: Registered, operation: Operation, schemas: Compo
     summary,
     ...(words.length === 0 ? {} : { description: words.join(' ') }),
     ...(route.scope === null ? { security: [] } : { 'x-scope': route.scope }),
-    ...(inPath.length + parameters.length === 0 ? {} : { parameters: [...inPath, ...parameters] }),
+    ...(all.length === 0 ? {} : { parameters: all }),
     ...(body === undefined ? {} : { requestBody: bodyObject(body, schemas) }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerObject(answer, schemas)])),

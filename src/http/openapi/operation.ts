@@ -61,6 +61,21 @@ function header(name: string, description: string, schema: JsonSchema = text): P
 
 export const whole: JsonSchema = { type: 'integer', minimum: 1 };
 
+/**
+ * Parameters that are named by columns, as OpenAPI has them: with `explode`, each member of the object is a parameter of its
+ * own, and the name of the whole stands nowhere.
+ */
+export const COLUMN_PARAMETERS = {
+  name: 'where',
+  in: 'query',
+  description:
+    'columns and values that they have: device=a; where.limit=3 for a column named like another parameter; given more than once, any of the values',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object', additionalProperties: { type: 'string' } },
+  example: { device: 'a', 'where.limit': '3' },
+};
+
 /** Parameters of every body of rows. */
 export const ROW_PARAMETERS: readonly Parameter[] = [
   query('on_error', 'refuse: one bad row refuses all; skip: bad rows are left out and told', {

@@ -109,6 +109,20 @@ describe('openapi: the form of the document', () => {
     }
   });
 
+  it('parameters that are named by columns are members of one object, each on its own', () => {
+    for (const { name, operation } of operations) {
+      const isNamed = ['get /v1/tables/{namespace}/{table}/rows', 'get /v1/tables/{namespace}/{table}/latest'].includes(
+        name,
+      );
+      const where = { name: 'where', in: 'query', style: 'form', explode: true };
+      const { parameters = [] } = operation;
+      expect(
+        parameters.filter((parameter) => parameter.name === 'where'),
+        name,
+      ).toMatchObject(isNamed ? [where] : []);
+    }
+  });
+
   it('every schema is one: known keywords, known types, references that lead somewhere', () => {
     const schemas: [name: string, schema: JsonSchema][] = Object.entries(
       (document['components'] as { schemas: Record<string, JsonSchema> }).schemas,
