@@ -5,13 +5,16 @@ import { checkAttachable } from '../core/commit/attachable.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { AttachOperation, Operation } from '../core/commit/operation.ts';
 import { parseMetadata } from '../core/iceberg/metadata.ts';
-import { layOut, sameLayout, type TableDefinition } from '../core/table/definition.ts';
+import { layOut, layoutDifferences, type TableDefinition } from '../core/table/definition.ts';
 import { SLUICE_FORMAT_VERSION, tableSettings } from '../core/table/properties.ts';
 import { commitToEnd } from './commit-to-end.ts';
 import { foreignMetadata } from './foreign-metadata.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { TableWriter } from './table-writer.ts';
+
+/** In what a table differs from what was asked for, told of at once: for a person to read. */
+const DIFFERENCES_TOLD_MAX = 20;
 
 /** Makes, takes over and ends a table. Each is one conditional write; the writer is told what became of the table. */
 export class TableAdmin {
@@ -49,10 +52,14 @@ export class TableAdmin {
       return { base: result.base, created: true };
     }
     const base = result.base;
-    if (base !== null && tableSettings(base.metadata.properties).served && sameLayout(base.metadata, layout)) {
-      return { base, created: false };
-    }
-    throw conflict('table-exists', `another table is at this place: ${this.#table.place.location}`);
+    const taken = `another table is at this place: ${this.#table.place.location}`;
+    if (base === null) throw conflict('table-exists', taken);
+    const differences = layoutDifferences(base.metadata, layout);
+    const isServed = tableSettings(base.metadata.properties).served;
+    if (isServed && differences.length === 0) return { base, created: false };
+    const why = isServed ? differences[0] : 'it is not served here, and can be attached';
+    const told = differences.slice(0, DIFFERENCES_TOLD_MAX);
+    throw conflict('table-exists', `${taken}; ${why}`, { differences: told });
   }
 
   /**

@@ -76,14 +76,16 @@ test.concurrent('create: 201 with the table, 200 for the same again, 409 for ano
   expect({ status: again.status, body: again.body }).toEqual({ status: 200, body: { created: false, ...view } });
 
   const [time, ...others] = READINGS.schema.fields;
-  for (const other of [
-    { ...READINGS, chunk: 'hour' },
-    { ...READINGS, series_key: [] },
-    { ...READINGS, dedup: false },
-    { ...READINGS, schema: { type: 'struct', fields: [time, ...others, { name: 'more', type: 'int' }] } },
-    { schema: { type: 'struct', fields: READINGS.schema.fields } },
-  ]) {
-    expectProblem(await table.create(other), 409, 'table-exists');
+  const more = { type: 'struct', fields: [time, ...others, { name: 'more', type: 'int' }] };
+  for (const [other, difference] of [
+    [{ ...READINGS, chunk: 'hour' }, 'chunk is day, not hour'],
+    [{ ...READINGS, series_key: [] }, /^series_key is .+, not none$/],
+    [{ ...READINGS, dedup: false }, 'dedup is true, not false'],
+    [{ ...READINGS, schema: more }, 'column more is not in the table'],
+    [{ schema: { type: 'struct', fields: READINGS.schema.fields } }, 'time_column is time, not none'],
+  ] as const) {
+    const { differences } = expectProblem(await table.create(other), 409, 'table-exists');
+    expect(differences).toContainEqual(typeof difference === 'string' ? difference : expect.stringMatching(difference));
   }
   const described = await table.describe();
   expect(described.body).toMatchObject(view);

@@ -1,7 +1,8 @@
 import { invalid } from '../base/errors.ts';
 import { own } from '../base/shape.ts';
+import { currentSchema } from '../iceberg/metadata.ts';
 import { assignFreshIds, checkNewColumnNames, fieldByName, parseSchema, sameSchema } from '../iceberg/schema.ts';
-import type { PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
+import type { NestedField, PartitionSpec, Schema, SortOrder, TableMetadata } from '../iceberg/types.ts';
 import {
   type Chunk,
   checkEpochUnits,
@@ -170,21 +171,54 @@ function checkSeriesKey(schema: Schema, timeColumn: string | null, seriesKey: re
 }
 
 /**
- * True when `metadata` is what `layout` would have made: the same columns, partitions, order and contract properties.
- * Properties beyond those given do not count, nor do values changed later: creation is asked for again, not compared
- * with a history.
+ * In what `metadata` is not what `layout` would have made, in words: columns, partitions, order and contract properties; none
+ * when it is. Properties beyond those given do not count, nor do values changed later: creation is asked for again, not
+ * compared with a history.
  */
-export function sameLayout(metadata: TableMetadata, layout: TableLayout): boolean {
-  const current = metadata.schemas.find((schema) => schema['schema-id'] === metadata['current-schema-id']);
-  if (current === undefined || !sameSchema(current, layout.schema, { ignoreFieldIds: true })) return false;
+export function layoutDifferences(metadata: TableMetadata, layout: TableLayout): string[] {
   const mine = tableSettings(layout.properties);
   const theirs = tableSettings(metadata.properties);
-  return (
-    mine.timeColumn === theirs.timeColumn &&
-    mine.chunk === theirs.chunk &&
-    mine.dedup === theirs.dedup &&
-    mine.seriesKey.join() === theirs.seriesKey.join()
-  );
+  const settings: [string, string, string][] = [
+    ['time_column', shownSetting(theirs.timeColumn), shownSetting(mine.timeColumn)],
+    ['series_key', shownSetting(theirs.seriesKey.join()), shownSetting(mine.seriesKey.join())],
+    ['chunk', shownSetting(theirs.chunk), shownSetting(mine.chunk)],
+    ['dedup', String(theirs.dedup), String(mine.dedup)],
+  ];
+  return [
+    ...columnDifferences(currentSchema(metadata), layout.schema),
+    ...settings.flatMap(([name, has, asked]) => (has === asked ? [] : [`${name} is ${has}, not ${asked}`])),
+  ];
+}
+
+function shownSetting(value: string | null): string {
+  return value === null || value === '' ? 'none' : value;
+}
+
+function columnDifferences(current: Schema, asked: Schema): string[] {
+  if (sameSchema(current, asked, { ignoreFieldIds: true })) return [];
+  const told: string[] = [];
+  const rest = new Map(current.fields.map((field) => [field.name, field]));
+  for (const field of asked.fields) {
+    const has = rest.get(field.name);
+    rest.delete(field.name);
+    if (has === undefined) told.push(`column ${field.name} is not in the table`);
+    else if (!sameField(has, field)) {
+      const [is, wanted] = [shownField(has), shownField(field)];
+      const differs = is === wanted ? 'is of other parts, or has another doc' : `is ${is}, not ${wanted}`;
+      told.push(`column ${field.name} ${differs}`);
+    }
+  }
+  for (const name of rest.keys()) told.push(`table has a column ${name} besides`);
+  return told.length > 0 ? told : ['columns stand in another order, or others of them identify a row'];
+}
+
+function sameField(a: NestedField, b: NestedField): boolean {
+  const alone = (field: NestedField): Schema => ({ type: 'struct', 'schema-id': 0, fields: [field] });
+  return sameSchema(alone(a), alone(b), { ignoreFieldIds: true });
+}
+
+function shownField({ type, required }: NestedField): string {
+  return `${required ? 'a required' : 'an optional'} ${typeof type === 'string' ? type : type.type}`;
 }
 
 /** Fills in ids (1, 2, ... in order) where no field has one, and `required: false` where it is left out. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newTableMetadata } from '../../../src/core/iceberg/metadata.ts';
-import { layOut, sameLayout, type TableDefinition } from '../../../src/core/table/definition.ts';
+import { layOut, layoutDifferences, type TableDefinition } from '../../../src/core/table/definition.ts';
 
 const field = (name: string, type: unknown, required = false) => ({ name, type, required });
 
@@ -150,11 +150,22 @@ describe('definition: asked for again', () => {
     });
 
   test('same: other properties do not count, layout does', () => {
-    expect(sameLayout(metadataOf({ properties: { owner: 'a' } }), layOut(definition()))).toBe(true);
-    expect(sameLayout(metadataOf(), layOut(definition({ chunk: 'hour' })))).toBe(false);
-    expect(sameLayout(metadataOf(), layOut(definition({ seriesKey: [] })))).toBe(false);
-    expect(sameLayout(metadataOf(), layOut(definition({ dedup: false })))).toBe(false);
-    const wider = { type: 'struct', fields: [field('time', 'timestamptz'), field('device', 'string')] };
-    expect(sameLayout(metadataOf(), layOut(definition({ schema: wider })))).toBe(false);
+    expect(layoutDifferences(metadataOf({ properties: { owner: 'a' } }), layOut(definition()))).toEqual([]);
+    const other = (options: Partial<TableDefinition>) => layoutDifferences(metadataOf(), layOut(definition(options)));
+    expect(other({ chunk: 'hour' })).toEqual(['chunk is day, not hour']);
+    expect(other({ seriesKey: [], dedup: false })).toEqual([
+      'series_key is device, not none',
+      'dedup is true, not false',
+    ]);
+    const columns = (...fields: unknown[]) =>
+      other({ schema: { type: 'struct', fields: [field('time', 'timestamptz'), ...fields] } });
+    const [device, v] = [field('device', 'string'), field('v', 'double')];
+    expect(columns(device)).toEqual(['table has a column v besides']);
+    expect(columns(device, v, field('x', 'int'))).toEqual(['column x is not in the table']);
+    expect(columns(device, field('v', 'float', true))).toEqual([
+      'column v is an optional double, not a required float',
+    ]);
+    expect(columns(device, { ...v, doc: 'volts' })).toEqual(['column v is of other parts, or has another doc']);
+    expect(columns(v, device)).toEqual(['columns stand in another order, or others of them identify a row']);
   });
 });
