@@ -264,7 +264,8 @@ export class Compactor implements Chore {
       const inputs = run.files.map(({ path, sequenceNumber }) => {
         return { partition: (byPath.get(path) as LiveFile).entry.dataFile.partition, sequenceNumber };
       });
-      return refusalBefore({ inputs, layout: { specId: spec['spec-id'] } }, metadata, rows) === null;
+      const change = { inputs, layout: { specId: spec['spec-id'] }, dedup: settings.dedup };
+      return refusalBefore(change, metadata, rows) === null;
     });
     const refused = new Set(
       picked.runs.flatMap((run) => (runs.includes(run) ? [] : run.files.map(({ path }) => path))),

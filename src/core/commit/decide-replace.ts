@@ -31,7 +31,8 @@ type Conflict = Extract<Decision<IcebergBase>, { kind: 'conflict' }>;
  * Puts files in the place of others that hold the same rows. Appends may get in between as they like (B135). Premises, on
  * the base of each attempt: the outputs' schema, spec and order are known; every input is live, under whichever manifest
  * (C2); no delete file touches an input (C3, B130); and where the newest of two rows of one key wins, no other live file of
- * the partition has a data sequence number between those of a run: its rows would change sides with older ones.
+ * the partition, nor one under another spec, has a data sequence number between those of a run: its rows would change sides
+ * with older ones.
  */
 export function decideReplace(
   context: SinkContext,
@@ -122,14 +123,15 @@ export function replaceNeeds(
 interface Interest {
   inputs: readonly Pick<ReplaceInput, 'partition' | 'sequenceNumber'>[];
   layout: Pick<ReplaceOperation['layout'], 'specId'>;
+  dedup: boolean;
 }
 
 /**
  * Manifests that may hold an input, a file between the inputs, or a delete file that touches one: of the inputs'
- * partitions, and not wholly newer than all of them. What appends add meanwhile is never read.
+ * partitions, and not wholly newer than all of them; with dedup, of other specs too. What appends add meanwhile is never read.
  */
 function rowsOfInterest(
-  { inputs, layout }: Interest,
+  { inputs, layout, dedup }: Interest,
   metadata: TableMetadata,
   rows: readonly ManifestFile[],
 ): ManifestFile[] {
@@ -142,8 +144,12 @@ function rowsOfInterest(
     if (lowest === null || sequenceNumber < lowest) lowest = sequenceNumber;
   }
   return rows.filter((row) => {
-    const mayHold = row.partitionSpecId === layout.specId && (matcher?.mayHold(row) ?? true);
-    if (row.content === 0) return mayHold && row.minSequenceNumber <= highest;
+    const isOfSpec = row.partitionSpecId === layout.specId;
+    const mayHold = isOfSpec && (matcher?.mayHold(row) ?? true);
+    if (row.content === 0) {
+      const mayBeBetween = dedup && !isOfSpec && row.sequenceNumber > (lowest ?? 0n);
+      return (mayHold || mayBeBetween) && row.minSequenceNumber <= highest;
+    }
     const isGlobal = specById(metadata, row.partitionSpecId)?.fields.length === 0;
     return (mayHold || isGlobal) && row.sequenceNumber >= (lowest ?? 0n);
   });
@@ -178,6 +184,7 @@ function select(
     const { inputs, layout, dedup } = operation;
     const matcher = inputsMatcher(operation);
     const spans = dedup ? spansOf(inputs) : new Map<string, Span[]>();
+    const all = [...spans.values()].flat();
     const live = new Set<string>();
     let between: Conflict | null = null;
     const visit = ({ dataFile, sequenceNumber }: ManifestEntry, specId: number) => {
@@ -185,9 +192,10 @@ function select(
         live.add(dataFile.filePath);
         return;
       }
-      const near = specId === layout.specId ? (spans.get(tupleKey(0, dataFile.partition)) ?? []) : [];
+      // Which keys a file under another spec shares, its partition does not tell.
+      const near = specId === layout.specId ? (spans.get(tupleKey(0, dataFile.partition)) ?? []) : all;
       if (sequenceNumber === null || !near.some((span) => isBetween(sequenceNumber, span))) return;
-      const message = `a file of the partition lies between those to be replaced: ${dataFile.filePath}`;
+      const message = `a file lies between those to be replaced: ${dataFile.filePath}`;
       between ??= { kind: 'conflict', type: 'run-not-contiguous', message };
     };
     const rows = rowsOfInterest(operation, metadata, liveRows(context, base, seen));

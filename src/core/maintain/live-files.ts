@@ -147,6 +147,7 @@ export function tierFileOf(
     rows: Number(dataFile.recordCount),
     sequenceNumber: sequenceNumber ?? 0n,
     partition: file.partition,
+    specId: file.specId,
     endMicros: spec === null ? null : endOf(spec, dataFile.partition),
     heldBytes,
     isUsable,

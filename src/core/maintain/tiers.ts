@@ -14,6 +14,7 @@ export interface TierFile {
   sequenceNumber: bigint;
   /** Which partition, told by `tupleKey`. */
   partition: string;
+  specId: number;
   /** First instant after the partition, UTC microseconds; null when the table is not partitioned by time. */
   endMicros: bigint | null;
   /** Memory that it takes while it is merged, besides its windows. */
@@ -84,24 +85,36 @@ export function pick(files: readonly TierFile[], policy: TierPolicy): Picked {
     if (list === undefined) partitions.set(file.partition, [file]);
     else list.push(file);
   }
+  const beyond = new Map<number, bigint[]>();
   const runs: TierRun[] = [];
   let filesToNext = policy.minFiles;
   for (const list of partitions.values()) {
     list.sort(bySequence);
-    const { endMicros } = list[0];
+    const { endMicros, specId } = list[0];
+    if (policy.dedup && !beyond.has(specId)) beyond.set(specId, numbersBeyond(files, specId));
+    const between = beyond.get(specId) ?? null;
     const isCold = policy.coldMicros !== null && endMicros !== null && endMicros <= policy.coldMicros;
     if (policy.full || isCold) {
-      const whole = wholeRun(list, policy);
+      const whole = wholeRun(list, between, policy);
       const files = whole === null || policy.full ? whole : worthIt(whole);
       if (files !== null) runs.push({ partition: list[0].partition, reason: policy.full ? 'full' : 'cold', files });
       continue;
     }
-    const { run, longest } = tierRun(list, policy);
+    const { run, longest } = tierRun(list, between, policy);
     if (run !== null) runs.push(run);
     filesToNext = Math.min(filesToNext, policy.minFiles - longest);
   }
   runs.sort((a, b) => b.files.length - a.files.length || (a.partition < b.partition ? -1 : 1));
   return { runs, filesToNext: Math.max(1, filesToNext) };
+}
+
+/** Data sequence numbers that no run with dedup goes past, ascending; null without dedup. */
+type Between = readonly bigint[] | null;
+
+/** Those of files under other partition specs: whose keys they share, no partition tells. */
+function numbersBeyond(files: readonly TierFile[], specId: number): bigint[] {
+  const others = files.filter((file) => file.specId !== specId);
+  return others.sort(bySequence).map(({ sequenceNumber }) => sequenceNumber);
 }
 
 /** Data sequence number, then path: an order that does not depend on that of the manifests. */
@@ -116,12 +129,13 @@ function isSmallFile({ isUsable, bytes, rows }: TierFile, policy: TierPolicy): b
 }
 
 /** The whole partition while that is one run of less than two targets; else its small files. Null with less than two. */
-function wholeRun(list: readonly TierFile[], policy: TierPolicy): TierFile[] | null {
+function wholeRun(list: readonly TierFile[], between: Between, policy: TierPolicy): TierFile[] | null {
   const isSmall = (file: TierFile) => isSmallFile(file, policy);
   if (list.filter(isSmall).length < 2) return null;
   const bytes = list.reduce((sum, file) => sum + file.bytes, 0);
   const fitsOne = bytes < 2 * policy.targetBytes && fitsRun(list, policy);
-  return fitsOne && list.every(({ isUsable }) => isUsable) ? [...list] : firstRun(list, isSmall, policy, 2);
+  const isWhole = list.every(({ isUsable }) => isUsable) && segmentsOf(list, () => true, between).length === 1;
+  return fitsOne && isWhole ? [...list] : firstRun(list, isSmall, between, policy, 2);
 }
 
 /**
@@ -140,15 +154,19 @@ function worthIt(run: readonly TierFile[]): TierFile[] | null {
   return null;
 }
 
-function tierRun(list: readonly TierFile[], policy: TierPolicy): { run: TierRun | null; longest: number } {
+function tierRun(
+  list: readonly TierFile[],
+  between: Between,
+  policy: TierPolicy,
+): { run: TierRun | null; longest: number } {
   const small = list.filter((file) => isSmallFile(file, policy));
   let longest = 0;
   for (const tier of new Set(small.map(({ bytes }) => tierOf(bytes)))) {
     const isOf = (file: TierFile) => isSmallFile(file, policy) && tierOf(file.bytes) === tier;
-    const files = firstRun(list, isOf, policy, policy.minFiles);
+    const files = firstRun(list, isOf, between, policy, policy.minFiles);
     if (files !== null) return { run: { partition: list[0].partition, reason: 'tier', files }, longest: 0 };
     // What is appended goes behind the last file: only a run that ends there can grow.
-    const last = segmentsOf(list, isOf, policy.dedup).at(-1)?.flat().length ?? 0;
+    const last = segmentsOf(list, isOf, between).at(-1)?.flat().length ?? 0;
     // One that is long enough, and has no two files within the bounds of a run, waits for nothing.
     if (last < policy.minFiles) longest = Math.max(longest, last);
   }
@@ -159,10 +177,11 @@ function tierRun(list: readonly TierFile[], policy: TierPolicy): { run: TierRun 
 function firstRun(
   list: readonly TierFile[],
   isWanted: (file: TierFile) => boolean,
+  between: Between,
   policy: TierPolicy,
   filesMin: number,
 ): TierFile[] | null {
-  for (const segment of segmentsOf(list, isWanted, policy.dedup)) {
+  for (const segment of segmentsOf(list, isWanted, between)) {
     if (segment.flat().length < filesMin) continue;
     for (let from = 0; from < segment.length; from++) {
       const run = cut(segment.slice(from), policy);
@@ -177,8 +196,12 @@ function firstRun(
  * number and a segment has no other file between; files beside those of its lowest number are harmless, since files of one
  * commit share no key. Without dedup any files may be merged.
  */
-function segmentsOf(list: readonly TierFile[], isWanted: (file: TierFile) => boolean, dedup: boolean): TierFile[][][] {
-  if (!dedup) {
+function segmentsOf(
+  list: readonly TierFile[],
+  isWanted: (file: TierFile) => boolean,
+  between: Between,
+): TierFile[][][] {
+  if (between === null) {
     const wanted = list.filter(isWanted).map((file) => [file]);
     return wanted.length === 0 ? [] : [wanted];
   }
@@ -188,7 +211,11 @@ function segmentsOf(list: readonly TierFile[], isWanted: (file: TierFile) => boo
     if (open.length > 0) segments.push(open);
     open = [];
   };
+  let passed = 0;
   for (let from = 0; from < list.length; ) {
+    const first = passed;
+    while (passed < between.length && between[passed] <= list[from].sequenceNumber) passed++;
+    if (passed > first) close();
     let to = from + 1;
     while (to < list.length && list[to].sequenceNumber === list[from].sequenceNumber) to++;
     const group = list.slice(from, to);

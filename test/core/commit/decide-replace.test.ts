@@ -231,6 +231,20 @@ describe('replace: premises', () => {
     expect(table.decide(replace([b, c], [row(0, 2), row(0, 3)])).kind).toBe('proceed');
   });
 
+  test('dedup: so is one under another partition spec', () => {
+    const bySpec = (id: number) => table.update({ action: 'set-default-spec', 'spec-id': id });
+    table.append(row(0, 1));
+    const [{ 'source-id': source }] = defaultSpec(table.metadata).fields;
+    const spec = { fields: [{ 'source-id': source, name: 'time_month', transform: 'month' }] };
+    table.update({ action: 'add-spec', spec }, { action: 'set-default-spec', 'spec-id': -1 });
+    table.append(row(0, 1));
+    bySpec(0);
+    for (let i = 2; i <= 4; i++) table.append(row(0, i));
+    const [a, b, c] = entriesOn('2026-01-01');
+    expect(table.decide(replace([a, b], [row(0, 1), row(0, 2)]))).toMatchObject({ type: 'run-not-contiguous' });
+    expect(table.decide(replace([b, c], [row(0, 2), row(0, 3)])).kind).toBe('proceed');
+  });
+
   test('an older schema is fine while the table knows it', async () => {
     table.append(row(0, 1));
     table.append(row(0, 2));

@@ -24,6 +24,7 @@ const file = (n: number, kib: number, more: Partial<TierFile> = {}): TierFile =>
   bytes: kib * KIB,
   sequenceNumber: BigInt(n),
   partition: 'p',
+  specId: 0,
   endMicros: 100n,
   rows: 1,
   heldBytes: 0,
@@ -74,6 +75,19 @@ describe('tiers', () => {
     expect(names(beside)).toEqual([['tier', 'f009', 'f002', 'f003', 'f004']]);
     const above = [file(1, 1), file(2, 1), file(3, 1), file(4, 1), file(9, 900, { sequenceNumber: 4n })];
     expect(names(above)).toEqual([]);
+  });
+
+  test('tier: with dedup no run goes past a file under another partition spec, one beside its lowest number does no harm', () => {
+    const other = (n: number) =>
+      file(9, 900, { sequenceNumber: BigInt(n), partition: 'o', specId: 1, isUsable: false });
+    const six = [1, 2, 3, 4, 5, 6].map((n) => file(n, 1));
+    const all = ['tier', 'f001', 'f002', 'f003', 'f004', 'f005', 'f006'];
+    expect(names([...six, other(1)])).toEqual([all]);
+    expect(names([...six, other(7)])).toEqual([all]);
+    expect(names([...six, other(3)])).toEqual([['tier', 'f003', 'f004', 'f005', 'f006']]);
+    expect(names([...six, other(6)])).toEqual([all.slice(0, -1)]);
+    expect(names([...six, other(3)], { dedup: false })).toEqual([all]);
+    expect(names([...six, other(3)], { full: true })).toEqual([['full', 'f001', 'f002']]);
   });
 
   test('tier: a file that is left alone is in no run, and with dedup none goes past it', () => {
