@@ -93,6 +93,15 @@ describe('infer: types', () => {
     expect(types(await infer('{"p":12345678901234567.89}\n{"p":-1.5}'))).toEqual({ p: 'decimal(38, 2)' });
     expect(types(await infer('p\n12345678901234567.89\n1.125', CSV))).toEqual({ p: 'decimal(38, 3)' });
     expect(types(await infer('{"n":9223372036854775808}'))).toEqual({ n: 'decimal(38, 0)' });
+    expect(types(await infer('n\n100000000000000000000', CSV))).toEqual({ n: 'decimal(38, 0)' });
+  });
+
+  it('the seventeen digits in which programs write a double are a double', async () => {
+    const values = [0.1 + 0.2, Math.PI, Math.sin(1), -1 / 3, 1e20, 123456789.12345679, 5e-7];
+    const lines = values.map((v) => JSON.stringify({ v }));
+    expect(types(await infer(lines.join('\n')))).toEqual({ v: 'double' });
+    expect(types(await infer(lines.slice(0, 4).join('\n')))).toEqual({ v: 'double' });
+    expect(types(await infer(`v\n${values.slice(0, 4).join('\n')}\n1.50`, CSV))).toEqual({ v: 'double' });
   });
 
   it('B082: numbers are times by name and by one unit that fits all; the unit is a property of the column', async () => {

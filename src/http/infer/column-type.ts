@@ -1,4 +1,5 @@
 import { castLong } from '../../core/columns/casts.ts';
+import { scaledInteger } from '../../core/columns/decimals.ts';
 import { Misfit, markedNumber } from '../../core/columns/fault.ts';
 import { guessOf, joinedGuess, NO_GUESS, type NumberRule, typeOfGuess } from '../../core/columns/guess.ts';
 import { EPOCH_EXPONENT, type EpochUnit, parseDate, parseTimestamp } from '../../core/columns/times.ts';
@@ -68,7 +69,7 @@ function numberType(name: string, digits: readonly string[]): ProposedType {
   }
   const scale = Math.max(...digits.map((one) => /^-?\d+(?:\.(\d+))?$/.exec(one)?.[1]?.length ?? (whole ? 0 : 99)));
   const most = Math.max(...digits.map((one) => one.replace('-', '').split('.')[0].length)) + scale;
-  if (digits.some((one) => significant(one) > DOUBLE_DIGITS) && most <= 38) {
+  if (most <= 38 && (whole || !digits.every((one) => isDouble(one, scale)))) {
     return plain(`decimal(38, ${scale})`, `digits that a double does not hold, at most ${scale} behind the point`);
   }
   return plain(
@@ -77,14 +78,9 @@ function numberType(name: string, digits: readonly string[]): ProposedType {
   );
 }
 
-/** Digits that every double keeps. */
-const DOUBLE_DIGITS = 15;
-
-function significant(digits: string): number {
-  return digits
-    .replace(/[eE].*$/, '')
-    .replace(/[-.]/g, '')
-    .replace(/^0+/, '').length;
+/** True when these digits are what the nearest double is written as: so are nearly all numbers that programs write. */
+function isDouble(digits: string, scale: number): boolean {
+  return scaledInteger(digits, scale) === scaledInteger(String(Number(digits)), scale);
 }
 
 /** Names of columns that hold a time. */
