@@ -105,7 +105,7 @@ export class LiveFiles {
     const live = entries.filter(({ status }) => status !== DELETED);
     const specId = row.partitionSpecId;
     if (row.content === 1) return { files: [], deletes: live.map(({ dataFile }) => ({ file: dataFile, specId })) };
-    return { files: live.map((entry) => liveFileOf(entry, specId, timeId)), deletes: [] };
+    return { files: live.map((entry) => liveFileOf(entry, row, timeId)), deletes: [] };
   }
 
   async #get(location: string, missing: string): Promise<Uint8Array> {

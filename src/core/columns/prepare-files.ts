@@ -87,7 +87,7 @@ export function ordersByKey(spec: PartitionSpec, sortOrder: SortOrder, dedup: De
   return (
     sortOrder.fields.every((field) => field.transform === 'identity' && key.has(field['source-id'])) &&
     [...key].every((id) => ordered.has(id)) &&
-    spec.fields.every((field) => key.has(field['source-id']))
+    spec.fields.every((field) => field.transform === 'void' || key.has(field['source-id']))
   );
 }
 

@@ -5,7 +5,15 @@ import { tupleKey } from '../commit/select-files.ts';
 import { specById } from '../iceberg/metadata.ts';
 import { boundOf } from '../iceberg/single-value.ts';
 import { startOfOrdinal, type TimeTransform } from '../iceberg/transform.ts';
-import type { DataFile, ManifestEntry, PartitionSpec, Schema, TableMetadata, Value } from '../iceberg/types.ts';
+import type {
+  DataFile,
+  ManifestEntry,
+  ManifestFile,
+  PartitionSpec,
+  Schema,
+  TableMetadata,
+  Value,
+} from '../iceberg/types.ts';
 import { tableSettings } from '../table/properties.ts';
 import { nestedBytesGuessed, rowBytesGuessed } from './row-guess.ts';
 import type { TierFile } from './tiers.ts';
@@ -17,6 +25,8 @@ export interface LiveFile {
   partition: string;
   /** Latest time in it, UTC microseconds; null when no bound tells. */
   newestMicros: bigint | null;
+  /** Its manifest list says that all numbers of its manifest are higher: a replace would not look for it there. */
+  isMisnumbered: boolean;
 }
 
 /** Why files are not compacted here. */
@@ -38,14 +48,19 @@ export type LeftAlone =
   /** Columns of one of its row groups, read as a whole, take too much memory. */
   | 'row-group-too-large';
 
-export function liveFileOf(entry: ManifestEntry, specId: number, timeId: number | null): LiveFile {
-  const { dataFile } = entry;
+export function liveFileOf(
+  entry: ManifestEntry,
+  { partitionSpecId: specId, minSequenceNumber }: Pick<ManifestFile, 'partitionSpecId' | 'minSequenceNumber'>,
+  timeId: number | null,
+): LiveFile {
+  const { dataFile, sequenceNumber } = entry;
   const newest = timeId === null ? null : boundOf('timestamptz', dataFile.upperBounds?.get(timeId));
   return {
     entry: { ...entry, dataFile: withoutMetrics(dataFile) },
     specId,
     partition: tupleKey(specId, dataFile.partition),
     newestMicros: typeof newest === 'bigint' ? newest : null,
+    isMisnumbered: sequenceNumber !== null && sequenceNumber < minSequenceNumber,
   };
 }
 
@@ -78,7 +93,7 @@ export function tableLeftAlone(metadata: TableMetadata): LeftAlone | null {
 
 /** Why a file is not compacted here; null when it is. `deleted`: partitions that delete files may touch. */
 export function leftAlone(
-  { entry, specId, partition }: LiveFile,
+  { entry, specId, partition, isMisnumbered }: LiveFile,
   metadata: TableMetadata,
   deleted: ReadonlySet<string> | 'all',
 ): LeftAlone | null {
@@ -88,7 +103,8 @@ export function leftAlone(
   if (specId !== spec['spec-id']) return 'other-spec';
   if (deleted === 'all' || deleted.has(partition)) return 'delete-files';
   if (fileFormat.toUpperCase() !== 'PARQUET' || keyMetadata !== null) return 'other-format';
-  return entry.sequenceNumber === null || entry.fileSequenceNumber === null ? 'no-sequence-number' : null;
+  const isNumbered = entry.sequenceNumber !== null && entry.fileSequenceNumber !== null && !isMisnumbered;
+  return isNumbered ? null : 'no-sequence-number';
 }
 
 /** Paths that are live more than once: another writer has registered a file again (B105, B110). */

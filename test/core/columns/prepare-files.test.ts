@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countOf } from '../../../src/core/columns/columns.ts';
 import { gather } from '../../../src/core/columns/gather.ts';
-import { type Dedup, type PrepareOptions, planFiles, prepareFiles } from '../../../src/core/columns/prepare-files.ts';
+import {
+  type Dedup,
+  ordersByKey,
+  type PrepareOptions,
+  planFiles,
+  prepareFiles,
+} from '../../../src/core/columns/prepare-files.ts';
 import { compareCodePoints } from '../../../src/core/iceberg/single-value.ts';
 import type { PartitionSpec, SortField, SortOrder } from '../../../src/core/iceberg/types.ts';
 import { columnsOf, rowsOf, schemaOf } from './rows.ts';
@@ -218,6 +224,15 @@ describe('prepare files', () => {
       const [, device] = gather(columns, rowIndexes).columns;
       expect(device.kind === 'dictionary' && countOf(device.dictionary)).toBe(1);
     }
+  });
+
+  test('prepare files: a partition by another column than the key may part rows of one key, a void one does not', () => {
+    const by = (...transforms: string[]): PartitionSpec => ({
+      'spec-id': 0,
+      fields: transforms.map((transform, i) => ({ 'source-id': 4, 'field-id': 1000 + i, name: `p${i}`, transform })),
+    });
+    expect(ordersByKey(by('void'), timelake, dedup)).toBe(true);
+    expect(ordersByKey(by('void', 'identity'), timelake, dedup)).toBe(false);
   });
 
   test('prepare files: no rows, no files', () => {

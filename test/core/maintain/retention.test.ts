@@ -122,7 +122,9 @@ describe('retention: when', () => {
     const given = file(2, []);
     const dataFile = { ...given.entry.dataFile, lowerBounds: times, upperBounds: times };
     expect(matched({ ...given, entry: { ...given.entry, dataFile } }, 10n)).toBe('overlapping');
-    expect(liveFileOf({ ...given.entry, dataFile }, 2, 1).newestMicros).toBeNull();
+    expect(
+      liveFileOf({ ...given.entry, dataFile }, { partitionSpecId: 2, minSequenceNumber: 0n }, 1).newestMicros,
+    ).toBeNull();
   });
 
   test('the limit is now less the property; none without it, without a time column, or before the calendar', () => {
