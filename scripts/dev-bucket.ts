@@ -104,8 +104,8 @@ const FACTS_HEADER = 'x-dev-bucket-facts';
 
 interface Call {
   method: keyof DevBucket;
-  /** Arguments but for bytes, which are the body and come last here. */
-  args: unknown[];
+  /** Arguments but for bytes, which are the body then. Absent: they are the body, since a header does not hold a thousand keys. */
+  args?: unknown[];
   /** Where among the arguments the body belongs. */
   bytesAt?: number;
 }
@@ -122,7 +122,9 @@ export function withBucketAccess<Handler extends ExportedHandler<never>>(service
     if (typeof secret !== 'string' || request.headers.get(SECRET_HEADER) !== secret) {
       return fetchService(request, env, context);
     }
-    const { method, args, bytesAt } = JSON.parse(decodeURIComponent(request.headers.get(CALL_HEADER) ?? '')) as Call;
+    const call = JSON.parse(decodeURIComponent(request.headers.get(CALL_HEADER) ?? '')) as Call;
+    const { method, bytesAt } = call;
+    const args = call.args ?? ((await request.json()) as unknown[]);
     if (bytesAt !== undefined) args.splice(bytesAt, 0, new Uint8Array(await request.arrayBuffer()));
     try {
       const bucket = bucketOver(env[binding] as R2Bucket);
@@ -145,12 +147,13 @@ export function remoteBucket(send: typeof fetch, url: string, secret: string): D
     bytes?: Uint8Array,
     bytesAt?: number,
   ): Promise<Response> => {
-    const header = encodeURIComponent(JSON.stringify({ method, args, bytesAt } satisfies Partial<Call>));
+    const given: Call = bytes === undefined ? { method } : { method, args, bytesAt };
+    const header = encodeURIComponent(JSON.stringify(given));
     // The path says nothing to the service; it makes the request log of `npm run dev` readable.
     const response = await send(`${url}/.bucket/${method}`, {
       method: 'POST',
       headers: { [SECRET_HEADER]: secret, [CALL_HEADER]: header },
-      ...(bytes === undefined ? {} : { body: bytes as Uint8Array<ArrayBuffer> }),
+      body: bytes === undefined ? JSON.stringify(args) : (bytes as Uint8Array<ArrayBuffer>),
     });
     if (response.ok) return response;
     throw new Error(((await response.json()) as { message: string }).message);

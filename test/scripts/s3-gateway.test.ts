@@ -116,6 +116,15 @@ describe('objects', () => {
     expect(await answer.text()).toContain('<Deleted><Key>gone/2&amp;3</Key></Deleted>');
     expect(await (await fetch(`${base}?list-type=2&prefix=gone/`)).text()).toMatch(/<KeyCount>1<\/KeyCount>.*gone\/4/);
   });
+
+  test('objects: a multi-object delete takes as many keys as S3 does, long ones too', async () => {
+    await put('many/0', 'x');
+    const keys = Array.from({ length: 1000 }, (_, i) => (i === 999 ? 'many/0' : `many/${'ü'.repeat(100)}/${i}`));
+    const body = `<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join('')}</Delete>`;
+    const answer = await fetch(`${base}?delete`, { method: 'POST', body });
+    expect([answer.status, ((await answer.text()).match(/<Deleted>/g) ?? []).length]).toEqual([200, 1000]);
+    expect((await get('many/0')).status).toBe(404);
+  });
 });
 
 describe('listing', () => {
