@@ -320,7 +320,8 @@ function isTimestamp(field: NestedField): boolean {
 /** Types of a spec's partition values; null when a column of it is in no schema any more. */
 export function tupleTypesOf(spec: PartitionSpec, metadata: TableMetadata): PrimitiveType[] | null {
   try {
-    const schemas = [currentSchema(metadata), ...metadata.schemas];
+    // The newest first: a type only widens.
+    const schemas = [currentSchema(metadata), ...metadata.schemas.toReversed()];
     return partitionTupleType(spec, schemas).fields.map((field) => field.type as PrimitiveType);
   } catch (error) {
     // An old spec over a column that no schema has any more: its files cannot be told apart by value.

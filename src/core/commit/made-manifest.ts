@@ -2,7 +2,7 @@ import { fromHex } from '../base/bytes.ts';
 import { contentName, syncMarker } from '../base/ids.ts';
 import { type ManifestKind, manifestName } from '../iceberg/locations.ts';
 import { manifestFileOf, writeManifest } from '../iceberg/manifest.ts';
-import { currentSchema } from '../iceberg/metadata.ts';
+import { currentSchema, specById } from '../iceberg/metadata.ts';
 import { fieldById } from '../iceberg/schema.ts';
 import type { ManifestEntry, ManifestFile, PartitionSpec, Schema, TableMetadata } from '../iceberg/types.ts';
 import type { CommitIdentity } from './operation.ts';
@@ -22,13 +22,19 @@ export function seedOf(commitId: string): Uint8Array {
 }
 
 /**
- * A schema for a manifest's header: the current one, or the first of the older ones, that still has the columns the spec
- * partitions by. Null when none is left.
+ * A schema for a manifest's header: the current one, else the newest of the table, else one of the older ones, that still has
+ * the columns the spec partitions by. Null when none is left.
  */
 export function headerSchema(metadata: TableMetadata, spec: PartitionSpec, older: readonly Schema[]): Schema | null {
   const knows = (schema: Schema) =>
     spec.fields.every((field) => field.transform === 'void' || fieldById(schema, field['source-id']) !== null);
-  return [currentSchema(metadata), ...older, ...metadata.schemas].find(knows) ?? null;
+  return [currentSchema(metadata), ...metadata.schemas.toReversed(), ...older].find(knows) ?? null;
+}
+
+/** The schema whose types a manifest is read in to be written again: of a column that is gone, types differ from manifest to manifest. */
+export function rewrittenSchema(metadata: TableMetadata, specId: number): Schema {
+  const spec = specById(metadata, specId);
+  return (spec === null ? null : headerSchema(metadata, spec, [])) ?? currentSchema(metadata);
 }
 
 /**

@@ -1,8 +1,8 @@
 import { SluiceError } from '../base/errors.ts';
 import { DELETED, EXISTING, readManifest } from '../iceberg/manifest.ts';
-import { currentSchema, specById } from '../iceberg/metadata.ts';
+import { specById } from '../iceberg/metadata.ts';
 import type { ManifestEntry, ManifestFile, Schema, TableMetadata } from '../iceberg/types.ts';
-import { headerSchema, type MadeManifest, makeManifest } from './made-manifest.ts';
+import { headerSchema, type MadeManifest, makeManifest, rewrittenSchema } from './made-manifest.ts';
 import type { CommitIdentity } from './operation.ts';
 import type { SinkContext } from './sink-context.ts';
 
@@ -52,7 +52,7 @@ function readGroupMember({ deflate }: SinkContext, { metadata, bytesOf }: MergeI
   return readManifest(bytesOf(manifest), {
     deflate,
     row: manifest,
-    schema: currentSchema(metadata),
+    schema: rewrittenSchema(metadata, manifest.partitionSpecId),
     specs: metadata['partition-specs'],
   });
 }

@@ -5,12 +5,12 @@ import {
   OPERATION_MANIFESTS_MAX,
 } from '../base/limits.ts';
 import { DELETED, readManifest } from '../iceberg/manifest-read.ts';
-import { currentSchema } from '../iceberg/metadata.ts';
 import { type Counts, NO_COUNTS } from '../iceberg/summary.ts';
 import type { ManifestEntry, ManifestFile, Schema, TableMetadata, Value } from '../iceberg/types.ts';
 import type { Decision } from '../sink.ts';
 import type { FileMatcher } from './file-filter.ts';
 import { type IcebergBase, listNeed, manifestsOf, type Seen, seenOf } from './iceberg-base.ts';
+import { rewrittenSchema } from './made-manifest.ts';
 import { liveFiles } from './manifest-policy.ts';
 import type { SinkContext } from './sink-context.ts';
 import { rowsToCount } from './snapshot-of.ts';
@@ -170,7 +170,7 @@ export function liveEntriesOf(
   const { entries, schema } = readManifest(known.bytesOf(row), {
     deflate: context.deflate,
     row,
-    schema: currentSchema(metadata),
+    schema: rewrittenSchema(metadata, row.partitionSpecId),
     specs: metadata['partition-specs'],
   });
   return { entries: entries.filter(({ status }) => status !== DELETED), schema };
