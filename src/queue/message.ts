@@ -99,7 +99,12 @@ function rawRows(body: unknown): Decoded['rows'] {
 
 function linesOf(text: string): Uint8Array {
   if (!text.isWellFormed()) throw invalid('lone-surrogate', 'text of the message holds a lone surrogate');
-  return utf8(text);
+  return unmarked(utf8(text));
+}
+
+/** Without a byte order mark, which is left out of a body too. */
+function unmarked(bytes: Uint8Array): Uint8Array {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
 function jsonRows(rows: readonly unknown[]): readonly unknown[] {
@@ -148,8 +153,8 @@ function letterIn(body: unknown): Record<string, unknown> | null {
 }
 
 function bytesOf(body: unknown): Uint8Array | null {
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  return ArrayBuffer.isView(body) ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : null;
+  if (body instanceof ArrayBuffer) return unmarked(new Uint8Array(body));
+  return ArrayBuffer.isView(body) ? unmarked(new Uint8Array(body.buffer, body.byteOffset, body.byteLength)) : null;
 }
 
 function tableOf(name: string): Pick<Decoded, 'namespace' | 'table' | 'key'> {

@@ -5,7 +5,8 @@ import { DEAD_LETTER_MARK } from '../../src/queue/dead-letter.ts';
 import { decodeMessage, openMessage } from '../../src/queue/message.ts';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+// A byte order mark is to be seen.
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** What a message comes to; rows that were text as their text. */
 function decoded(body: unknown, bound: string | null = null) {
@@ -35,6 +36,14 @@ describe('messages that name their table', () => {
   ])('%s', (_, body, rows) => {
     expect(decoded({ table: 'ns/t', ...body })).toEqual({ ...about, rows });
     expect(decoded({ table: 'ns/t', batch_id: 'b', ...body })).toEqual({ ...about, batchId: 'b', rows });
+  });
+
+  it('B066: a byte order mark before text or bytes is left out, as it is in a body', () => {
+    const text = '\ufeff{"table":"ns/t","rows":[{"a":1}]}';
+    for (const body of [text, encoder.encode(text)]) expect(decoded(body)).toEqual({ ...about, rows: [{ a: 1 }] });
+    const line = '\ufeff{"a":1}';
+    for (const body of [line, encoder.encode(line)]) expect(decoded(body, 'ns/t').rows).toBe('{"a":1}');
+    expect(decoded({ table: 'ns/t', ndjson: line }).rows).toBe('{"a":1}');
   });
 
   it('as JSON text or its bytes, numbers with all their digits', () => {
