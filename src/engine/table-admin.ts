@@ -1,6 +1,7 @@
 import { hex } from '../core/base/bytes.ts';
 import { conflict, invalid, SluiceError } from '../core/base/errors.ts';
 import { uuidV7 } from '../core/base/ids.ts';
+import { DIFFERENCES_TOLD_MAX } from '../core/base/limits.ts';
 import { checkAttachable } from '../core/commit/attachable.ts';
 import type { IcebergBase } from '../core/commit/iceberg-base.ts';
 import type { AttachOperation, Operation } from '../core/commit/operation.ts';
@@ -12,9 +13,6 @@ import { foreignMetadata } from './foreign-metadata.ts';
 import { liveTable } from './live-table.ts';
 import type { OpenTable, TablePorts } from './open-table.ts';
 import type { TableWriter } from './table-writer.ts';
-
-/** In what a table differs from what was asked for, told of at once: for a person to read. */
-const DIFFERENCES_TOLD_MAX = 20;
 
 /** Makes, takes over and ends a table. Each is one conditional write; the writer is told what became of the table. */
 export class TableAdmin {

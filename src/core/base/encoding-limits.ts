@@ -1,4 +1,4 @@
-/** Bounds of choosing how a column is encoded, each with its reason; the others are in `limits.ts`. */
+/** Bounds of how a column is encoded, and of how rows are read into one, each with its reason; the others are in `limits.ts`. */
 
 /** Rows whose encoded and compressed size decides a column's Parquet encoding: half a page, a tenth of the cost of all. */
 export const ENCODING_SAMPLE_ROWS = 2048;
@@ -14,3 +14,6 @@ export const ENCODING_TRIAL_BYTES_MIN = 256;
 
 /** Dictionary page before compression, as in parquet-java. A reader must hold it whole; beyond it a chunk is plain. */
 export const DICTIONARY_PAGE_BYTES_MAX = 1024 * 1024;
+
+/** Texts of a column of plain NDJSON rows that are known by their bytes: names of series and states, not ids that come once. */
+export const PLAIN_TEXTS_MAX = 4096;

@@ -337,6 +337,8 @@ export const SWEEP_INTERVAL_MIN_MS = 86_400_000;
 
 /** Orphans named in a report; all are counted. */
 export const SWEEP_SAMPLE_MAX = 20;
+/** Differences named of a table that is not what was asked for: for a person to read. */
+export const DIFFERENCES_TOLD_MAX = 20;
 
 /** Files of an open commit are not older than its intent, but for what the clocks of store and object differ by. */
 export const INTENT_SKEW_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { ADDED, DELETED, EXISTING, readManifest } from '../iceberg/manifest-read.ts';
+import { countByStatus, readManifest } from '../iceberg/manifest.ts';
 import type { ManifestFile } from '../iceberg/types.ts';
 import type { Seen } from './iceberg-base.ts';
 import { liveFiles } from './manifest-policy.ts';
@@ -16,20 +16,6 @@ export function countedRows(context: SinkContext, rows: readonly ManifestFile[],
 }
 
 function counted(row: ManifestFile, bytes: Uint8Array, { deflate }: SinkContext): ManifestFile {
-  const files = [0, 0, 0];
-  const rows = [0n, 0n, 0n];
-  for (const { status, dataFile } of readManifest(bytes, { deflate, row }).entries) {
-    files[status]++;
-    rows[status] += dataFile.recordCount;
-  }
   const { isUncounted: _, ...known } = row;
-  return {
-    ...known,
-    addedFilesCount: files[ADDED],
-    existingFilesCount: files[EXISTING],
-    deletedFilesCount: files[DELETED],
-    addedRowsCount: rows[ADDED],
-    existingRowsCount: rows[EXISTING],
-    deletedRowsCount: rows[DELETED],
-  };
+  return { ...known, ...countByStatus(readManifest(bytes, { deflate, row }).entries) };
 }

@@ -40,15 +40,18 @@ export interface ManifestWrite {
   deflate: Deflate | null;
 }
 
-/** What a manifest list row tells of a manifest, apart from where it lies. */
-export interface ManifestStats {
-  content: 0 | 1;
+export interface ManifestCounts {
   addedFilesCount: number;
   existingFilesCount: number;
   deletedFilesCount: number;
   addedRowsCount: bigint;
   existingRowsCount: bigint;
   deletedRowsCount: bigint;
+}
+
+/** What a manifest list row tells of a manifest, apart from where it lies. */
+export interface ManifestStats extends ManifestCounts {
+  content: 0 | 1;
   /** Smallest data sequence number of live entries; null: that of the commit (Q6). */
   minSequenceNumber: bigint | null;
   /** One per field of the spec, in its order; empty when unpartitioned, never null (ML7). */
@@ -132,8 +135,6 @@ function specFieldHeader(field: PartitionField): object {
 
 function statsOf(options: ManifestWrite, types: readonly PrimitiveType[]): ManifestStats {
   const { content = 0, entries, snapshotId, sequenceNumber = null } = options;
-  const files = [0, 0, 0];
-  const rows = [0n, 0n, 0n];
   const live = new Set<string>();
   const summaries = new PartitionSummaries(types);
   let least: bigint | null = null;
@@ -144,8 +145,6 @@ function statsOf(options: ManifestWrite, types: readonly PrimitiveType[]): Manif
       dataFile.partition.length === types.length,
       `a partition tuple has ${types.length} values: ${dataFile.filePath}`,
     );
-    files[status]++;
-    rows[status] += dataFile.recordCount;
     // Those of deleted files too: their partitions are what a reader of the deletion looks for.
     summaries.add(dataFile.partition);
     if (status === DELETED) continue;
@@ -156,14 +155,27 @@ function statsOf(options: ManifestWrite, types: readonly PrimitiveType[]): Manif
   }
   return {
     content,
+    ...countByStatus(entries),
+    minSequenceNumber: least ?? sequenceNumber,
+    partitions: summaries.summaries(),
+  };
+}
+
+/** Files and rows of a manifest by the status of their entries, as its row in a list has them. */
+export function countByStatus(entries: readonly ManifestEntry[]): ManifestCounts {
+  const files = [0, 0, 0];
+  const rows = [0n, 0n, 0n];
+  for (const { status, dataFile } of entries) {
+    files[status]++;
+    rows[status] += dataFile.recordCount;
+  }
+  return {
     addedFilesCount: files[ADDED],
     existingFilesCount: files[EXISTING],
     deletedFilesCount: files[DELETED],
     addedRowsCount: rows[ADDED],
     existingRowsCount: rows[EXISTING],
     deletedRowsCount: rows[DELETED],
-    minSequenceNumber: least ?? sequenceNumber,
-    partitions: summaries.summaries(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { textOf, utf8 } from '../../core/base/bytes.ts';
+import { PLAIN_TEXTS_MAX } from '../../core/base/encoding-limits.ts';
 import { LINE_BYTES_MAX } from '../../core/base/limits.ts';
 import type { Place } from '../../core/columns/align.ts';
 import type { ColumnsBuilder } from '../../core/columns/builder.ts';
@@ -19,9 +20,6 @@ const NEWLINE = 0x0a;
 const NULL = 0x6c6c756e;
 const TRUE = 0x65757274;
 const FALS = 0x736c6166;
-
-/** Texts of a column that are known by their bytes: names of series and states, not ids that come once. */
-const TEXTS_MAX = 4096;
 
 /** A column as rows name it. */
 interface PlainPlace extends Place {
@@ -62,7 +60,10 @@ export class PlainRows {
     this.byName = new Map(
       places.map((place) => {
         const quoted = utf8(`"${place.name}"`);
-        return [place.name, { ...place, quoted, row: 0, known: new ByteInterner(TEXTS_MAX), texts: [], codes: [] }];
+        return [
+          place.name,
+          { ...place, quoted, row: 0, known: new ByteInterner(PLAIN_TEXTS_MAX), texts: [], codes: [] },
+        ];
       }),
     );
     this.required = places.filter((place) => place.required).length;
@@ -184,7 +185,7 @@ export class PlainRows {
     const text = this.slice(from, end);
     if (text === null) {
       // Numbered and of no use: texts and numbers are to stay in step.
-      place.known = new ByteInterner(TEXTS_MAX);
+      place.known = new ByteInterner(PLAIN_TEXTS_MAX);
       place.texts = [];
       place.codes = [];
       return -1;
